@@ -1,0 +1,1 @@
+"""Coordinates, pure: no arrays, no JAX, no I/O."""

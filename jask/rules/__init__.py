@@ -1,0 +1,1 @@
+"""How each lax primitive works on a part of its output."""

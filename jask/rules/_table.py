@@ -1,0 +1,196 @@
+"""The table of rules: one row per lax primitive that jask can stream.
+
+A rule answers, for one equation:
+
+1. `need`: which box of each operand a box of the result is made from;
+2. `emit`: how to make that block from blocks of exactly those boxes;
+3. `links`: which result axis runs along which operand axis (for merging passes);
+4. for a `Reduction` or a `Scan`: how to carry a result across tiles.
+
+A rule does no I/O, knows no budget and never sees absolute positions except as the
+run-time integers it asked for in `Need.offsets`: a kernel depends on shapes only.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal as Kind
+
+from jask.geometry.box import Box
+from jask.trace.ir import Equation, Var
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What one box of a result is made from."""
+
+    boxes: tuple[Box | None, ...]
+    """One box per operand, inside its shape and never empty; None: not needed.
+
+    A Literal's box is `Box((), ())` where it is needed."""
+
+    key: Hashable = None
+    """Static facts that `emit` needs besides the shapes of its blocks."""
+
+    offsets: tuple[int, ...] = ()
+    """Run-time integers for `emit`, such as the first index of an iota."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Axis `axis` of operand `operand` runs along axis `out` of the results."""
+
+    operand: int
+    axis: int
+    out: int
+
+
+class Rule:
+    """How one primitive behaves when its operands are seen a block at a time.
+
+    All results of one equation have the same shape; a rule that breaks this says so
+    by being `opaque`.
+    """
+
+    kind: ClassVar[Kind["map", "reduce", "scan", "whole"]] = "map"
+    """`map`: any box; `reduce`, `scan`: can also end a pass; `whole`: needs some axes
+    whole (sort along an axis that fits a tile)."""
+
+    def need(self, eqn: Equation, out: Box) -> Need:
+        """Return what the box `out` (never empty) of the results is made from."""
+        raise NotImplementedError
+
+    def emit(
+        self,
+        eqn: Equation,
+        shape: tuple[int, ...],
+        need: Need,
+        offsets: Sequence[Any],
+        blocks: Sequence[Any],
+    ) -> Any:
+        """Make the block of `shape` from blocks of exactly the needed boxes.
+
+        Runs under `jax.jit` with 64-bit types on. `need` carries the shapes of the
+        boxes and `key`; its positions are those of an example tile and must not be
+        used. `offsets` are traced int64 scalars. A block that was not needed is None.
+        Returns one array, or a sequence when the equation has several results.
+        """
+        raise NotImplementedError
+
+    def links(self, eqn: Equation) -> Sequence[Link]:
+        """Return the axes that run together; axes whose length differs are not linked."""
+        raise NotImplementedError
+
+
+class Reduction(Rule):
+    """A rule that can also end a pass: partial results are combined across tiles.
+
+    The domain is the index space that is walked: the kept axes, which index the
+    result, and the reduced ones.
+    """
+
+    kind: ClassVar[Kind["map", "reduce", "scan", "whole"]] = "reduce"
+
+    def domain(self, eqn: Equation) -> tuple[int, ...]:
+        """Return the shape of the index space."""
+        raise NotImplementedError
+
+    def kept(self, eqn: Equation) -> tuple[int, ...]:
+        """Return the domain axis of each result axis, in order."""
+        raise NotImplementedError
+
+    def sources(self, eqn: Equation) -> tuple[tuple[int, int], ...]:
+        """Return an (operand, axis) that each domain axis runs along."""
+        raise NotImplementedError
+
+    def need_part(self, eqn: Equation, part: Box) -> Need:
+        """Return the operand boxes for a part of the domain (never empty)."""
+        raise NotImplementedError
+
+    def accumulators(self, eqn: Equation) -> tuple[Any, ...]:
+        """Return the dtype of each accumulator; all have the shape of the kept part."""
+        raise NotImplementedError
+
+    def init(self, eqn: Equation, shape: tuple[int, ...]) -> Sequence[Any]:
+        """Return accumulators of a kept part before anything was seen."""
+        raise NotImplementedError
+
+    def partial(self, eqn: Equation, offsets: Sequence[Any], blocks: Sequence[Any]) -> Sequence[Any]:
+        """Reduce one part: as many arrays as accumulators, of the kept part's shape."""
+        raise NotImplementedError
+
+    def combine(self, eqn: Equation, first: Sequence[Any], second: Sequence[Any]) -> Sequence[Any]:
+        """Join accumulators with accumulators or partials of a later part."""
+        raise NotImplementedError
+
+    def finish(self, eqn: Equation, accumulators: Sequence[Any]) -> Sequence[Any]:
+        """Return the block of each result."""
+        raise NotImplementedError
+
+
+class Scan(Rule):
+    """A rule that can also run along one axis with a carry (cumsum and friends)."""
+
+    kind: ClassVar[Kind["map", "reduce", "scan", "whole"]] = "scan"
+
+    def axis(self, eqn: Equation) -> int:
+        """Return the axis that must be walked in order."""
+        raise NotImplementedError
+
+    def reverse(self, eqn: Equation) -> bool:
+        """Return whether the axis is walked from its end."""
+        raise NotImplementedError
+
+    def init_carry(self, eqn: Equation, shape: tuple[int, ...]) -> Sequence[Any]:
+        """Return the carry before the first block; `shape` has length 1 on the axis."""
+        raise NotImplementedError
+
+    def step(self, eqn: Equation, carry: Sequence[Any], block: Any) -> tuple[Any, Sequence[Any]]:
+        """Return the result block and the carry for the next block."""
+        raise NotImplementedError
+
+
+_rules: dict[str, Rule] = {}
+_refusals: dict[str, str] = {}
+
+RULES = MappingProxyType(_rules)
+"""Rules by name of the primitive; read-only."""
+
+REFUSALS = MappingProxyType(_refusals)
+"""Why a primitive has no rule, by its name; read-only."""
+
+
+def _claim(name: str) -> None:
+    if name in _rules or name in _refusals:
+        msg = f"{name} already has a row in the rule table"
+        raise ValueError(msg)
+
+
+def register(names: Iterable[str], rule: Rule) -> None:
+    """Give each of these primitives this rule; a primitive has one row only."""
+    for name in names:
+        _claim(name)
+        _rules[name] = rule
+
+
+def refuse(names: Iterable[str], *, reason: str) -> None:
+    """Say why these primitives cannot be streamed (they run in memory if they fit)."""
+    for name in names:
+        _claim(name)
+        _refusals[name] = reason
+
+
+def bind(eqn: Equation, *operands: Any, **changed: Any) -> Any:
+    """Apply the equation's primitive, with some parameters changed."""
+    return eqn.primitive.bind(*operands, **{**eqn.params, **changed})
+
+
+def is_scalar(atom: Any) -> bool:
+    """Return whether an atom has no axes."""
+    return not atom.shape
+
+
+__all__ = [
+    "REFUSALS", "RULES", "Link", "Need", "Reduction", "Rule", "Scan", "Var",
+    "bind", "is_scalar", "refuse", "register",
+]

@@ -1,0 +1,1 @@
+"""Boxes of bytes: where an array's elements live. Knows no JAX."""

@@ -1,0 +1,48 @@
+"""What every store can do.
+
+A store holds one array in row-major order and moves boxes of it. It is safe to call
+from several threads at once, for boxes that do not overlap when writing.
+"""
+
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from jask.geometry.box import Box
+
+
+@runtime_checkable
+class Store(Protocol):
+    """An array whose boxes can be read, and written where the store allows it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of elements along each axis."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type, in native byte order."""
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether reading costs I/O; False for arrays that live in memory."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file that holds the bytes, if one does."""
+
+    def read(self, box: Box, buffer: np.ndarray[Any, Any]) -> None:
+        """Fill `buffer`, a C-contiguous array of the box's shape and this dtype."""
+
+    def write(self, box: Box, block: np.ndarray[Any, Any]) -> None:
+        """Store `block`, an array of the box's shape, at `box`."""
+
+    def prefetch(self, box: Box) -> None:
+        """Hint that `box` is read soon; must return at once."""
+
+    def check(self) -> None:
+        """Raise SourceChangedError if the file is not the one that was opened."""
+
+    def close(self) -> None:
+        """Release the file; reading afterwards is an error."""

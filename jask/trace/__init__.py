@@ -1,0 +1,1 @@
+"""From the lazy graph to one flat, checked program."""
