@@ -1,0 +1,1 @@
+"""From a plan to results: reads, runs kernels, writes."""

@@ -1,0 +1,140 @@
+"""The lazy graph: what a DiskArray holds until a value is asked for.
+
+Nodes are immutable and know shape and dtype only; building them reads nothing. The
+identity of a computation is its `Operation`, compared by value, so that the same
+program on other files is traced, planned and compiled once.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+type Shape = tuple[int, ...]
+
+
+class Stored(Protocol):
+    """What the graph knows of a store."""
+
+    @property
+    def shape(self) -> Shape:
+        """Number of elements along each axis."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type."""
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether reading costs I/O."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A pure function of in-memory arrays, compared by value."""
+
+    function: Callable[..., Any]
+    """Takes the operands, returns a pytree of arrays; hashable, equal when it does the
+    same (a frozen dataclass with static arguments and derivative path, not a closure)."""
+
+    name: str
+    """Shown in jaxprs and plans."""
+
+    x64: bool
+    """Whether it is traced with 64-bit types on."""
+
+    weak: tuple[bool, ...] = ()
+    """Which operands are weakly typed Python scalars; empty: none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A lazy array."""
+
+    shape: Shape
+    """Number of elements along each axis."""
+
+    dtype: np.dtype[Any]
+    """Element type, in native byte order."""
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes of the whole array."""
+        n = self.dtype.itemsize
+        for k in self.shape:
+            n *= k
+        return n
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source(Node):
+    """An array that lives in a store."""
+
+    store: Stored
+    """Where its elements are."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dense(Node):
+    """An in-memory operand: a NumPy or JAX array, or a tracer while jit lowers."""
+
+    value: Any
+    """The array."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Handle(Node):
+    """Under jit: an int32 (a tracer while lowering) that names a live node."""
+
+    value: Any
+    """The handle."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """An operation applied to nodes; its results are `Result` nodes."""
+
+    operation: Operation
+    """What is computed."""
+
+    operands: tuple[Node, ...]
+    """What it is computed from."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result(Node):
+    """One result of a call."""
+
+    call: Call
+    """The call that makes it."""
+
+    index: int
+    """Which of its results, in pytree order."""
+
+
+def walk(targets: Iterable[Node]) -> list[Node]:
+    """Return every node the targets need, operands first, without recursion.
+
+    Results of one call appear once each where they are used.
+    """
+    order: list[Node] = []
+    seen: set[int] = set()
+    stack: list[tuple[Node, bool]] = [(t, False) for t in reversed(list(targets))]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
+            continue
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        stack.append((node, True))
+        if isinstance(node, Result):
+            stack.extend((n, False) for n in reversed(node.call.operands))
+    return order
+
+
+def leaves(targets: Sequence[Node]) -> list[Node]:
+    """Return the nodes without operands, in the order of first use."""
+    return [n for n in walk(targets) if not isinstance(n, Result)]
