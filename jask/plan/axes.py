@@ -1,0 +1,91 @@
+"""Which axes run together: the grid of a pass.
+
+1. Every (value, axis) is a label; rules link the labels of axes that run together
+   (union-find over the whole program, once).
+2. The domain axes of one root take distinct grid axes, or `x + x.T` would walk the
+   diagonal; axes of different roots with one label share a grid axis.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from math import prod
+
+from jask.plan.ir import Pass, Root
+from jask.rules._table import RULES
+from jask.trace.ir import Equation, Literal, Program, Var
+
+type Label = Hashable
+
+
+class Links:
+    """Labels of axes, joined where axes run together."""
+
+    def __init__(self, program: Program) -> None:
+        self._parent: dict[Label, Label] = {}
+        for eqn in program.equations:
+            self._link(eqn)
+
+    def _link(self, eqn: Equation) -> None:
+        rule = RULES.get(eqn.name)
+        if rule is None:
+            return
+        for link in rule.links(eqn):
+            operand = eqn.inputs[link.operand]
+            if isinstance(operand, Var):
+                for out in eqn.outputs:
+                    self._join((operand, link.axis), (out, link.out))
+
+    def _join(self, a: Label, b: Label) -> None:
+        self._parent[self.find(a)] = self.find(b)
+
+    def find(self, label: Label) -> Label:
+        """Return the representative of a label."""
+        parent = self._parent
+        while (up := parent.get(label, label)) != label:
+            parent[label] = parent.get(up, up)
+            label = up
+        return label
+
+    def of(self, root: Root) -> list[Label | None]:
+        """Return the label of each domain axis of a root."""
+        if root.kind != "reduce":
+            out = root.outputs[0]
+            return [self.find((out, d)) for d in range(len(root.domain))]
+        assert root.eqn is not None
+        labels: list[Label | None] = []
+        for operand, axis in root.reduction.sources(root.eqn):
+            atom = root.eqn.inputs[operand]
+            labels.append(None if isinstance(atom, Literal) else self.find((atom, axis)))
+        return labels
+
+
+def make_pass(roots: Iterable[Root], links: Links) -> Pass:
+    """Return a pass over these roots, with their axes laid on a common grid."""
+    chosen = tuple(roots)
+    grid: list[int] = []
+    labels: list[Label | None] = []
+    for root in sorted(chosen, key=lambda r: -prod(r.domain)):
+        root.axes = _place(root.domain, links.of(root), grid, labels)
+    return Pass(roots=chosen, grid=tuple(grid))
+
+
+def _place(
+    domain: Sequence[int],
+    names: Sequence[Label | None],
+    grid: list[int],
+    labels: list[Label | None],
+) -> tuple[int, ...]:
+    axes: list[int] = []
+    for length, name in zip(domain, names, strict=True):
+        axis = next(
+            (
+                i
+                for i, other in enumerate(labels)
+                if name is not None and other == name and i not in axes and grid[i] == length
+            ),
+            len(grid),
+        )
+        if axis == len(grid):
+            grid.append(length)
+            labels.append(name)
+        axes.append(axis)
+    return tuple(axes)
