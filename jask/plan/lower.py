@@ -117,6 +117,16 @@ def spans_of(p: Pass, index: Sequence[int]) -> list[tuple[int, int]]:
     ]
 
 
+def demand(
+    p: Pass, index: Sequence[int]
+) -> tuple[list[Box | None], list[tuple[Equation, Box, Need]], list[Load]]:
+    """Return the parts of the domains, the equations and the loads of one tile."""
+    low = _Lowering(p)
+    domains, _ = low.start(index)
+    instances = low.demand()
+    return domains, instances, low.loads()
+
+
 def lower(p: Pass, index: Sequence[int]) -> Lowered:
     """Lower the tile of a pass at this index of the grid."""
     return _Lowering(p).run(index)
@@ -131,9 +141,9 @@ class _Lowering:
         self.offsets: list[int] = []
 
     def run(self, index: Sequence[int]) -> Lowered:
-        domains, heads = self._start(index)
-        instances = self._demand()
-        loads = self._loads()
+        domains, heads = self.start(index)
+        instances = self.demand()
+        loads = self.loads()
         for i, (eqn, box, _) in enumerate(instances):
             for out in eqn.outputs:
                 self.where[out, box] = ("value", i, out.index)
@@ -142,14 +152,14 @@ class _Lowering:
         return Lowered(
             records,
             ready,
-            loads,
+            tuple(loads),
             tuple(self.offsets),
             tuple(domains),
             tuple(n for _, _, n in instances),
             tuple(h[3] for h in heads),
         )
 
-    def _start(self, index: Sequence[int]) -> tuple[list[Box | None], list[Any]]:
+    def start(self, index: Sequence[int]) -> tuple[list[Box | None], list[Any]]:
         spans = spans_of(self.p, index)
         domains: list[Box | None] = []
         heads: list[tuple[int, Root, Box, Need]] = []
@@ -192,7 +202,7 @@ class _Lowering:
             self.place[var, box] = next(c for c in boxes if box in c)
         return boxes
 
-    def _demand(self) -> list[tuple[Equation, Box, Need]]:
+    def demand(self) -> list[tuple[Equation, Box, Need]]:
         instances: list[tuple[Equation, Box, Need]] = []
         for eqn in reversed(self.p.equations):
             live = [o for o in eqn.outputs if o in self.wanted]
@@ -211,14 +221,14 @@ class _Lowering:
         instances.reverse()
         return instances
 
-    def _loads(self) -> tuple[Load, ...]:
+    def loads(self) -> list[Load]:
         loads: list[Load] = []
         for leaf in self.p.leaves:
             if leaf in self.wanted:
                 for box in self._resolve(leaf):
                     self.where[leaf, box] = ("load", len(loads), 0)
                     loads.append(Load(leaf, box))
-        return tuple(loads)
+        return loads
 
     def _ref(self, k: int, atom: Atom, box: Box | None) -> Ref | None:
         if box is None:

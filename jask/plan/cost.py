@@ -1,0 +1,290 @@
+"""What a tile shape costs: seconds of I/O and arithmetic, and bytes held at one time.
+
+The constants are rough figures of one machine with a warm page cache. They only rank
+tile shapes of one program, so their ratios matter and their values do not.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from jask.geometry.box import Box
+from jask.plan.ir import MiB, Pass, Place, Root
+from jask.plan.lower import Load, demand
+from jask.rules._table import RULES
+from jask.trace.ir import Equation, Literal
+
+READ = 6e9
+"""Bytes a second."""
+WRITE = 4e9
+"""Bytes a second."""
+READ_RUN, WRITE_RUN = 3e-6, 4e-6
+"""Seconds for each contiguous run of a box in its file."""
+STEP = 8e-5
+"""Seconds for each step."""
+ELEMENT = 4e-11
+"""Seconds for one element of one equation."""
+FLOPS = 1.5e11
+"""Floating-point operations of a product in a second, at its best shape."""
+DOT_SIDE = 512
+"""Sides of a product below which BLAS loses speed."""
+DOT_BLOCK = 32 * MiB
+"""Largest operand of a product, if the user did not set a block size."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCost:
+    """One box that a step reads."""
+
+    nbytes: int
+    seconds: float
+    axes: frozenset[int]
+    """Grid axes its position depends on."""
+    disk: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OutCost:
+    """One block that a step, or the last step of a kept tile, makes."""
+
+    root: Root
+    nbytes: int
+    seconds: float
+    accumulator: int
+    """Bytes of the accumulators of one kept tile."""
+    disk: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What one tile shape means, whatever the order of the loops."""
+
+    counts: tuple[int, ...]
+    loads: tuple[LoadCost, ...]
+    outs: tuple[OutCost, ...]
+    temp: int
+    """Guessed bytes of XLA's temporaries."""
+    work: int
+    """Elements computed or loaded."""
+    compute: float
+    """Seconds of arithmetic in one step."""
+    largest: int
+    """Bytes of the largest block, products' operands apart."""
+    largest_dot: int
+    """Bytes of the largest block of a product."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The price of a tile shape with an order of loops."""
+
+    seconds: float
+    memory: int
+    workers: int
+    reads: int
+    writes: int
+
+
+def runs(box: Box, shape: Sequence[int], itemsize: int) -> tuple[int, int]:
+    """Return how many contiguous runs a box has in a row-major file, and their bytes."""
+    length, k = itemsize, len(shape) - 1
+    sides = box.shape
+    while k >= 0:
+        length *= sides[k]
+        k -= 1
+        if sides[k + 1] != shape[k + 1]:
+            break
+    return prod(sides[: k + 1]), length
+
+
+def read_seconds(box: Box, shape: Sequence[int], itemsize: int) -> float:
+    """Return the modelled seconds to read a box: run by run, or whole rows and crop."""
+    count, length = runs(box, shape, itemsize)
+    pages = count * (length if length % 4096 == 0 or count == 1 else length + 2048)
+    lead = next((i for i, n in enumerate(box.shape) if n > 1), len(shape))
+    whole = prod(box.shape[: lead + 1]) * prod(shape[lead + 1 :]) * itemsize
+    return min(count * READ_RUN + pages / READ, READ_RUN + 1.5 * whole / READ)
+
+
+def write_seconds(box: Box, shape: Sequence[int], itemsize: int) -> float:
+    """Return the modelled seconds to write a box."""
+    count, length = runs(box, shape, itemsize)
+    pages = count * (length if length % 4096 == 0 or count == 1 else length + 4096)
+    return count * WRITE_RUN + pages / WRITE
+
+
+def survey(p: Pass, tile: tuple[int, ...], places: Mapping[object, Place]) -> Survey:
+    """Look at a tile in the middle of the grid, and at its neighbours."""
+    tiled = replace(p, tile=tile)
+    counts = tiled.counts
+    shared = [all(a in r.axes for r in p.roots) for a in range(len(counts))]
+    middle = [n // 2 if s else 0 for n, s in zip(counts, shared, strict=True)]
+    domains, instances, loads = demand(tiled, middle)
+    axes = _dependence(tiled, middle, loads)
+    outs = tuple(
+        _out_cost(r, d, places) for r, d in zip(p.roots, domains, strict=True) if d is not None
+    )
+    blocks = [(e, b) for e, b, _ in instances]
+    largest, largest_dot = _largest(p, domains, loads, outs)
+    return Survey(
+        counts,
+        tuple(_load_cost(l, a, places) for l, a in zip(loads, axes, strict=True)),
+        outs,
+        _temporaries(blocks),
+        sum(l.box.size for l in loads)
+        + sum(b.size for _, b in blocks)
+        + sum(d.size for d in domains if d is not None),
+        _compute(p, domains, blocks),
+        largest,
+        largest_dot,
+    )
+
+
+def _dependence(p: Pass, middle: list[int], loads: Sequence[Load]) -> list[frozenset[int]]:
+    axes: list[set[int]] = [set() for _ in loads]
+    for a, n in enumerate(p.counts):
+        if n == 1:
+            continue
+        near = list(middle)
+        near[a] += -1 if near[a] else 1
+        others = set(demand(p, near)[2])
+        for found, load in zip(axes, loads, strict=True):
+            if load not in others:
+                found.add(a)
+    return [frozenset(a) for a in axes]
+
+
+def _load_cost(load: Load, axes: frozenset[int], places: Mapping[object, Place]) -> LoadCost:
+    size = load.leaf.dtype.itemsize
+    disk = places[load.leaf] == "disk"
+    seconds = read_seconds(load.box, load.leaf.shape, size) if disk else 1e-6
+    return LoadCost(load.box.size * size, seconds, axes, disk)
+
+
+def _out_cost(root: Root, domain: Box, places: Mapping[object, Place]) -> OutCost:
+    box = root.result_box(domain) if root.kind != "opaque" else domain
+    nbytes, seconds, disk = 0, 0.0, False
+    for out in root.outputs:
+        part = box if root.kind != "opaque" else Box.whole(out.shape)
+        nbytes += part.size * out.dtype.itemsize
+        if places[out] == "disk":
+            disk = True
+            seconds += write_seconds(part, out.shape, out.dtype.itemsize)
+    accumulator = 0
+    if root.kind == "reduce" and root.eqn is not None:
+        dtypes = root.reduction.accumulators(root.eqn)
+        accumulator = box.size * sum(t.itemsize for t in dtypes)
+    return OutCost(root, nbytes, seconds, accumulator, disk)
+
+
+def _largest(
+    p: Pass, domains: Sequence[Box | None], loads: Sequence[Load], outs: Sequence[OutCost]
+) -> tuple[int, int]:
+    dot = {
+        a
+        for r in p.roots
+        if r.kind == "reduce" and r.eqn is not None and r.eqn.name == "dot_general"
+        for a in r.eqn.inputs
+    }
+    plain = [o.nbytes for o in outs if not _is_dot(o.root)]
+    heavy = [o.nbytes for o in outs if _is_dot(o.root)]
+    for load in loads:
+        nbytes = load.box.size * load.leaf.dtype.itemsize
+        (heavy if load.leaf in dot else plain).append(nbytes)
+    plain += [
+        d.size * r.outputs[0].dtype.itemsize
+        for r, d in zip(p.roots, domains, strict=True)
+        if d is not None and not _is_dot(r) and not loads
+    ]
+    return max(plain, default=0), max(heavy, default=0)
+
+
+def _is_dot(root: Root) -> bool:
+    return root.kind == "reduce" and root.eqn is not None and root.eqn.name == "dot_general"
+
+
+def _temporaries(blocks: Sequence[tuple[Equation, Box]]) -> int:
+    total = 0
+    for eqn, box in blocks:
+        if RULES[eqn.name].kind != "map":
+            total += box.size * sum(o.dtype.itemsize for o in eqn.outputs)
+    return total
+
+
+def _compute(
+    p: Pass, domains: Sequence[Box | None], blocks: Sequence[tuple[Equation, Box]]
+) -> float:
+    seconds = sum(b.size for _, b in blocks) * ELEMENT
+    for root, domain in zip(p.roots, domains, strict=True):
+        if domain is None:
+            continue
+        if _is_dot(root):
+            seconds += _dot_seconds(root.domain, domain.shape)
+        else:
+            seconds += domain.size * ELEMENT
+    for eqn, box in blocks:
+        if eqn.name == "dot_general":
+            inner = _contracted(eqn)
+            seconds += _dot_seconds((*eqn.outputs[0].shape, *inner), (*box.shape, *inner))
+    return seconds
+
+
+def _contracted(eqn: Equation) -> tuple[int, ...]:
+    (left, _), _ = eqn.params["dimension_numbers"]
+    atom = eqn.inputs[0]
+    return () if isinstance(atom, Literal) else tuple(atom.shape[d] for d in left)
+
+
+def _dot_seconds(whole: Sequence[int], part: Sequence[int]) -> float:
+    speed = FLOPS
+    for n, k in zip(whole, part, strict=True):
+        best = min(n, DOT_SIDE)
+        if k < best:
+            speed *= max(k / best, 0.02) ** 0.4
+    return 2 * prod(part) / speed
+
+
+def price(s: Survey, order: Sequence[int], p: Pass, workers: int) -> Cost:
+    """Return the seconds and bytes of a surveyed tile with its loops in this order."""
+    counts = s.counts
+    position = {a: i for i, a in enumerate(order)}
+    steps = prod(counts)
+    lanes = workers_for(s, p, workers, steps)
+    seconds = steps * (STEP / lanes + s.compute)
+    temp = s.temp if p.temp_per_work is None else int(p.temp_per_work * s.work)
+    memory, reads, writes = temp * lanes, 0, 0
+    for load in s.loads:
+        deepest = max((position[a] for a in load.axes if counts[a] > 1), default=-1)
+        times = prod(counts[a] for a in order[: deepest + 1])
+        if 0 <= deepest and any(counts[a] > 1 for a in order[deepest + 1 :]):
+            times *= lanes  # each worker reads its own copy
+        seconds += load.seconds * times
+        reads += load.nbytes * times * load.disk
+        memory += load.nbytes * (lanes if deepest >= 0 else 1)
+    for out in s.outs:
+        kept = [out.root.axes[d] for d in out.root.kept]
+        times = prod(counts[a] for a in kept)
+        seconds += out.seconds * times
+        writes += out.nbytes * times * out.disk
+        memory += _held(out, order, counts, lanes)
+    return Cost(seconds, memory, lanes, reads, writes)
+
+
+def _held(out: OutCost, order: Sequence[int], counts: Sequence[int], lanes: int) -> int:
+    if out.root.kind != "reduce":
+        return out.nbytes * lanes
+    kept = {out.root.axes[d] for d in out.root.kept}
+    reduced = [i for i, a in enumerate(order) if a in out.root.axes and a not in kept and counts[a] > 1]
+    live = prod(counts[a] for a in order[min(reduced) :] if a in kept) if reduced else 1
+    return out.accumulator * (live + 1) * lanes + out.nbytes
+
+
+def workers_for(s: Survey, p: Pass, workers: int, steps: int) -> int:
+    """Return how many threads share the steps.
+
+    Products that dominate use all cores inside one kernel; two at a time would only
+    halve the blocks.
+    """
+    if steps == 1 or any(_is_dot(r) and r.outputs[0].nbytes > 4 * MiB for r in p.roots):
+        return 1
+    return min(workers, steps)

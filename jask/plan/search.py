@@ -1,0 +1,158 @@
+"""The tile search: the cheapest tile shape and loop order that fit the budget.
+
+1. Start from a few shapes of about one block: whole rows, whole columns, square.
+2. Descend: halve or double one axis, or trade one axis against another, while the
+   modelled cost falls. Power-of-two sides only.
+3. For each shape take the best order of the loops.
+
+Greedy halving from the whole array gets stuck; several starts do not.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import permutations
+from math import inf, prod
+
+from jask.plan.cost import DOT_BLOCK, Cost, Survey, price, survey
+from jask.plan.ir import Limits, Pass, Place
+
+MAX_PERMUTED = 4
+"""Loop orders are searched for at most this many tiled axes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best tile of a search."""
+
+    tile: tuple[int, ...]
+    order: tuple[int, ...]
+    cost: Cost
+    fits: bool
+    least: int
+    """The least memory that any shape needed."""
+
+
+class _Search:
+    def __init__(self, p: Pass, places: Mapping[object, Place], limits: Limits, memory: int) -> None:
+        self.p, self.places, self.limits, self.memory = p, places, limits, memory
+        self.seen: dict[tuple[int, ...], tuple[float, Cost, tuple[int, ...]]] = {}
+        self.least: int | None = None
+
+    def run(self) -> Found:
+        best: tuple[float, tuple[int, ...]] = (inf, ())
+        for start in dict.fromkeys(self.starts()):
+            score, tile = self.descend(start)
+            if score < best[0]:
+                best = (score, tile)
+        tile = best[1]
+        _, cost, order = self.seen[tile]
+        return Found(tile, order, cost, cost.memory <= self.memory, self.least or 0)
+
+    def starts(self) -> Iterator[tuple[int, ...]]:
+        grid = [max(1, n) for n in self.p.grid]
+        widths = [v.dtype.itemsize for v in (*self.p.leaves, *(r.outputs[0] for r in self.p.roots))]
+        elements = max(1, self.limits.block // max(widths))
+        if prod(grid) <= elements:
+            yield tuple(grid)
+        for axes in (range(len(grid)), range(len(grid) - 1, -1, -1)):
+            tile, left = [1] * len(grid), elements
+            for a in axes:
+                tile[a] = _power(min(grid[a], left), grid[a])
+                left = max(1, left // tile[a])
+            yield tuple(tile)
+        if len(grid) > 1:
+            side = max(1, int(elements ** (1 / len(grid))))
+            yield tuple(_power(min(side, n), n) for n in grid)
+        if not self.limits.forced:
+            yield tuple(_power(min(2048, n), n) for n in grid)
+
+    def descend(self, tile: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
+        score = self.score(tile)
+        while True:
+            better = min(((self.score(t), t) for t in self.moves(tile)), default=(inf, tile))
+            if better[0] >= score:
+                return score, tile
+            score, tile = better
+
+    def moves(self, tile: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        axes = [a for a, n in enumerate(self.p.grid) if n > 1]
+        smaller = {a: _half(tile[a]) for a in axes if tile[a] > 1}
+        larger = {a: min(self.p.grid[a], 2 * tile[a]) for a in axes if tile[a] < self.p.grid[a]}
+        for a, n in (*smaller.items(), *larger.items()):
+            yield (*tile[:a], n, *tile[a + 1 :])
+        for a, n in smaller.items():
+            for b, m in larger.items():
+                if a != b:
+                    changed = list(tile)
+                    changed[a], changed[b] = n, m
+                    yield tuple(changed)
+
+    def score(self, tile: tuple[int, ...]) -> float:
+        if tile not in self.seen:
+            s = survey(self.p, tile, self.places)
+            cost, order = self.best_order(s)
+            if self.least is None or cost.memory < self.least:
+                self.least = cost.memory
+            self.seen[tile] = (self.judge(s, cost), cost, order)
+        return self.seen[tile][0]
+
+    def judge(self, s: Survey, cost: Cost) -> float:
+        """Seconds, plus what makes a shape that does not fit worse than any that does."""
+        score = cost.seconds
+        if cost.memory > self.memory:
+            score += 1e6 * cost.memory / max(1, self.memory)
+        dot_limit = self.limits.block if self.limits.forced else max(self.limits.block, DOT_BLOCK)
+        for size, limit in ((s.largest, self.limits.block), (s.largest_dot, dot_limit)):
+            if size > limit:
+                score += 1e3 * size / limit
+        return score
+
+    def best_order(self, s: Survey) -> tuple[Cost, tuple[int, ...]]:
+        active = [a for a, n in enumerate(s.counts) if n > 1]
+        rest = tuple(a for a, n in enumerate(s.counts) if n == 1)
+        last = self.p.sequential
+        choices = permutations(active) if len(active) <= MAX_PERMUTED else [tuple(active)]
+        best: tuple[Cost, tuple[int, ...]] | None = None
+        for chosen in choices:
+            order = (
+                *rest,
+                *(a for a in chosen if a not in last),
+                *(a for a in chosen if a in last),
+            )
+            cost = price(s, order, self.p, self.limits.workers)
+            if best is None or self._rank(cost) < self._rank(best[0]):
+                best = (cost, order)
+        assert best is not None
+        return best
+
+    def _rank(self, cost: Cost) -> tuple[bool, float, int]:
+        fits = cost.memory <= self.memory
+        return (not fits, cost.seconds if fits else 0.0, cost.memory)
+
+
+def _power(n: int, whole: int) -> int:
+    """Return the largest power of two up to n, or n where it is the whole axis."""
+    return n if n >= whole else 1 << max(0, n.bit_length() - 1)
+
+
+def _half(n: int) -> int:
+    return 1 << max(0, (n - 1).bit_length() - 1)
+
+
+def search(p: Pass, places: Mapping[object, Place], limits: Limits, memory: int) -> Found:
+    """Return the best tile for a pass that may hold `memory` bytes."""
+    return _Search(p, places, limits, memory).run()
+
+
+def tiled(p: Pass, found: Found) -> Pass:
+    """Return the pass with a found tile."""
+    return replace(
+        p,
+        tile=found.tile,
+        order=found.order,
+        workers=found.cost.workers,
+        seconds=found.cost.seconds,
+        memory=found.cost.memory,
+        reads=found.cost.reads,
+        writes=found.cost.writes,
+    )
