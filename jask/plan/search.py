@@ -19,6 +19,9 @@ from jask.plan.ir import Limits, Pass, Place
 MAX_PERMUTED = 4
 """Loop orders are searched for at most this many tiled axes."""
 
+_OVERSIZE, _OVER_BUDGET = 1e5, 1e9
+"""Scores that no modelled time reaches."""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -30,6 +33,8 @@ class Found:
     fits: bool
     least: int
     """The least memory that any shape needed."""
+    too_large: bool
+    """Whether a block is larger than the block size."""
 
 
 class _Search:
@@ -44,9 +49,10 @@ class _Search:
             score, tile = self.descend(start)
             if score < best[0]:
                 best = (score, tile)
-        tile = best[1]
+        score, tile = best
         _, cost, order = self.seen[tile]
-        return Found(tile, order, cost, cost.memory <= self.memory, self.least or 0)
+        fits = cost.memory <= self.memory
+        return Found(tile, order, cost, fits, self.least or 0, fits and score >= _OVERSIZE)
 
     def starts(self) -> Iterator[tuple[int, ...]]:
         grid = [max(1, n) for n in self.p.grid]
@@ -100,11 +106,11 @@ class _Search:
         """Seconds, plus what makes a shape that does not fit worse than any that does."""
         score = cost.seconds
         if cost.memory > self.memory:
-            score += 1e6 * cost.memory / max(1, self.memory)
+            score += _OVER_BUDGET * cost.memory / max(1, self.memory)
         dot_limit = self.limits.block if self.limits.forced else max(self.limits.block, DOT_BLOCK)
         for size, limit in ((s.largest, self.limits.block), (s.largest_dot, dot_limit)):
             if size > limit:
-                score += 1e3 * size / limit
+                score += _OVERSIZE * size / limit
         return score
 
     def best_order(self, s: Survey) -> tuple[Cost, tuple[int, ...]]:
