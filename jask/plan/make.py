@@ -182,15 +182,17 @@ class _Maker:
         """Return everything that must be produced, with its level."""
         found: list[Root] = []
         for eqn in self.program.equations:
-            kind = self.cut.get(eqn.outputs[0])
-            if kind is None:
+            stored = [o for o in eqn.outputs if o in self.cut]
+            if not stored:
                 continue
+            kind = self.cut[stored[0]]
             if kind == "map":
-                found.extend(self._root("map", (o,), None) for o in eqn.outputs if o in self.cut and self.users[o] or o in self.wanted)
+                used = (o for o in stored if o.size and (self.users[o] or o in self.wanted))
+                found.extend(self._root("map", (o,), None) for o in used)
             else:
                 found.append(self._root(kind, eqn.outputs, eqn))
         for out in dict.fromkeys(self.program.outputs):
-            if isinstance(out, Var) and out not in self.cut:
+            if isinstance(out, Var) and out not in self.cut and out.size:
                 found.append(self._root("map", (out,), None))
         _set_levels(found)
         return found

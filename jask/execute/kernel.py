@@ -1,0 +1,221 @@
+"""Kernels: one compiled XLA function per shape signature of a pass.
+
+A kernel takes the run-time integers, the accumulators, finished output blocks (donated
+as storage for the new ones) and the loaded blocks; it returns what each root makes of
+this tile. Positions are run-time integers, so a pass has few kernels: interior tiles
+share one, and the last tile along each axis may have its own.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jask.plan.ir import Pass, Root
+from jask.plan.lower import Head, Lowered, Record, Ref
+from jask.rules._table import RULES
+from jask.trace.counters import COUNTERS
+from jask.trace.ir import Atom, Literal
+
+BARRIER_EVERY = 16
+"""Records between optimization barriers: XLA's fusion can blow up on long kernels."""
+
+type Spec = jax.ShapeDtypeStruct
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A compiled step."""
+
+    call: Callable[..., Any]
+    """`(offsets, accumulators, spares, *blocks) -> per head, a list of arrays`."""
+
+    temp: int
+    """Bytes of XLA's temporaries."""
+
+
+def compile_step(p: Pass, low: Lowered) -> Kernel:
+    """Compile the kernel of a lowered tile."""
+    fn = _step_function(p, low)
+    specs = (
+        jax.ShapeDtypeStruct((len(low.offsets),), np.dtype("int64")),
+        [accumulator_specs(p.roots[h.root], h.shape) for h in low.heads],
+        [spare_specs(p.roots[h.root], h.shape) for h in low.heads],
+        *(jax.ShapeDtypeStruct(l.box.shape, l.leaf.dtype) for l in low.loads),
+    )
+    return _compile(fn, specs, donate=(1, 2))
+
+
+def compile_close(root: Root, shape: tuple[int, ...], slots: int) -> Kernel:
+    """Compile what joins the accumulators of all workers, in order, and finishes them."""
+    assert root.eqn is not None
+    eqn, rule = root.eqn, root.reduction
+
+    def close(parts: Sequence[Sequence[Any]]) -> list[Any]:
+        total = parts[0]
+        for part in parts[1:]:
+            total = rule.combine(eqn, total, part)
+        return list(rule.finish(eqn, total))
+
+    return _compile(close, ([_accumulators(root, shape)] * slots,), donate=())
+
+
+def initial(root: Root, shape: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
+    """Return the accumulators (or the carry) of a root before anything was seen."""
+    assert root.eqn is not None
+    eqn = root.eqn
+    if root.kind == "reduce":
+        make = lambda: list(root.reduction.init(eqn, _kept_shape(root, shape)))
+    else:
+        make = lambda: list(root.scan.init_carry(eqn, _carry_shape(root, shape)))
+    with jax.enable_x64(True):  # noqa: FBT003 (JAX's own signature)
+        return [np.asarray(a) for a in jax.jit(make)()]
+
+
+def _kept_shape(root: Root, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(shape[d] for d in root.kept)
+
+
+def _carry_shape(root: Root, shape: tuple[int, ...]) -> tuple[int, ...]:
+    assert root.eqn is not None
+    axis = root.scan.axis(root.eqn)
+    return tuple(1 if d == axis else n for d, n in enumerate(shape))
+
+
+def _accumulators(root: Root, kept: tuple[int, ...]) -> list[Spec]:
+    assert root.eqn is not None
+    return [jax.ShapeDtypeStruct(kept, t) for t in root.reduction.accumulators(root.eqn)]
+
+
+def accumulator_specs(root: Root, shape: tuple[int, ...]) -> list[Spec]:
+    """Return what a root carries from tile to tile, for a part of its domain."""
+    if root.kind == "reduce":
+        return _accumulators(root, _kept_shape(root, shape))
+    if root.kind == "scan":
+        return [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in initial(root, shape)]
+    return []
+
+
+def spare_specs(root: Root, shape: tuple[int, ...]) -> list[Spec]:
+    """Return the blocks that a root writes for each tile."""
+    if root.kind in {"map", "scan"}:
+        return [jax.ShapeDtypeStruct(shape, root.outputs[0].dtype)]
+    return []
+
+
+def _compile(fn: Callable[..., Any], specs: tuple[Any, ...], donate: tuple[int, ...]) -> Kernel:
+    COUNTERS.compiles += 1
+    with jax.enable_x64(True), warnings.catch_warnings():  # noqa: FBT003
+        warnings.filterwarnings("ignore", "Some donated buffers were not usable")
+        compiled = jax.jit(fn, donate_argnums=donate, keep_unused=True).lower(*specs).compile()
+    analysis = compiled.memory_analysis()
+    return Kernel(compiled, int(getattr(analysis, "temp_size_in_bytes", 0)))
+
+
+class _Offsets:
+    """Hands out the run-time integers in the order in which they were recorded."""
+
+    def __init__(self, vector: Any) -> None:
+        self.vector, self.position = vector, 0
+
+    def take(self, count: int) -> list[Any]:
+        start = self.position
+        self.position += count
+        return [self.vector[i] for i in range(start, self.position)]
+
+
+def _step_function(p: Pass, low: Lowered) -> Callable[..., Any]:
+    equations = {e.number: e for e in p.equations}
+
+    def step(
+        vector: Any, carried: Sequence[Sequence[Any]], spares: Any, *blocks: Any
+    ) -> list[list[Any]]:
+        del spares  # only their storage is used
+        offsets = _Offsets(vector)
+        values: list[Sequence[Any]] = []
+        for record, need in zip(low.records, low.needs, strict=True):
+            eqn = equations[record.number]
+            operands = _operands(record, eqn.inputs, offsets, blocks, values)
+            numbers = offsets.take(record.offsets)
+            made = RULES[eqn.name].emit(eqn, record.shape, need, numbers, operands)
+            values.append(_fenced(made, len(values)))
+        return [
+            _finish(p.roots[head.root], head, offsets, blocks, values, acc)
+            for head, acc in zip(low.heads, carried, strict=True)
+        ]
+
+    return step
+
+
+def _fenced(made: Any, position: int) -> Sequence[Any]:
+    results = list(made) if isinstance(made, list | tuple) else [made]
+    if position % BARRIER_EVERY == BARRIER_EVERY - 1:
+        return list(jax.lax.optimization_barrier(tuple(results)))
+    return results
+
+
+def _operands(
+    item: Record | Head,
+    atoms: Sequence[Atom],
+    offsets: _Offsets,
+    blocks: Sequence[Any],
+    values: Sequence[Sequence[Any]],
+) -> list[Any]:
+    return [
+        _operand(ref, atom, offsets, blocks, values)
+        for ref, atom in zip(item.refs, atoms, strict=True)
+    ]
+
+
+def _operand(
+    ref: Ref | None,
+    atom: Atom,
+    offsets: _Offsets,
+    blocks: Sequence[Any],
+    values: Sequence[Sequence[Any]],
+) -> Any:
+    if ref is None:
+        return None
+    if ref.kind == "literal":
+        assert isinstance(atom, Literal)
+        return jnp.asarray(atom.value)
+    block = blocks[ref.index] if ref.kind == "load" else values[ref.index][ref.result]
+    if ref.crop is None:
+        return block
+    return jax.lax.dynamic_slice(block, offsets.take(len(ref.crop)), ref.crop)
+
+
+def _finish(
+    root: Root,
+    head: Head,
+    offsets: _Offsets,
+    blocks: Sequence[Any],
+    values: Sequence[Sequence[Any]],
+    carried: Sequence[Any],
+) -> list[Any]:
+    atoms = root.outputs if root.eqn is None else root.eqn.inputs
+    operands = _operands(head, atoms, offsets, blocks, values)
+    numbers = offsets.take(head.offsets)
+    if root.kind == "map":
+        return operands
+    assert root.eqn is not None
+    if root.kind == "reduce":
+        partial = root.reduction.partial(root.eqn, numbers, operands)
+        return list(root.reduction.combine(root.eqn, carried, partial))
+    if root.kind == "scan":
+        block, carry = root.scan.step(root.eqn, carried, operands[0])
+        return [block, *carry]
+    made = root.eqn.primitive.bind(*_whole(root.eqn.inputs, operands), **root.eqn.params)
+    return list(made) if root.eqn.primitive.multiple_results else [made]
+
+
+def _whole(atoms: Sequence[Atom], operands: Sequence[Any]) -> list[Any]:
+    """Operands of an opaque equation: an empty one is made, not read."""
+    return [
+        jnp.zeros(a.shape, a.dtype) if o is None else o
+        for a, o in zip(atoms, operands, strict=True)
+    ]
