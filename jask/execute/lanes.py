@@ -1,0 +1,298 @@
+"""Run one pass: each worker takes its steps from read to write.
+
+Worker w of W runs the steps w, w + W, ...: for each it
+
+1. reads the blocks into its own aligned buffers (a block it already holds is kept),
+2. runs the kernel, with its accumulators and its last output blocks as donated storage,
+3. writes the output blocks; whoever completes a kept tile joins the accumulators of all
+   workers in their order and writes the result.
+
+Nothing is handed to another thread, so blocks stay in the processor's cache; reading,
+arithmetic and writing overlap because several workers are at different points. Which
+step a worker runs and the order of joining are fixed: results do not depend on timing.
+A scan's kernels run in the order of their steps; their reads and writes overlap.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+
+from jask.execute.blocks import Block, host_view
+from jask.execute.ledger import LEDGER
+from jask.execute.prepared import PreparedPass, Step
+from jask.execute.threads import run_all
+from jask.geometry.box import Box
+from jask.plan.ir import Root
+from jask.plan.lower import Head, Load
+from jask.trace.ir import Var
+
+
+class Readable(Protocol):
+    """Where a leaf's blocks come from."""
+
+    def read(self, box: Box, buffer: np.ndarray[Any, Any]) -> None:
+        """Fill the buffer with the box."""
+
+    def prefetch(self, box: Box) -> None:
+        """Hint that the box is read soon."""
+
+
+class Writable(Protocol):
+    """Where result blocks go."""
+
+    def write(self, box: Box, block: np.ndarray[Any, Any]) -> None:
+        """Store the block at the box."""
+
+
+class Stopped(Exception):  # noqa: N818 (not an error: it unwinds a worker)
+    """Another worker failed."""
+
+
+class _Group:
+    """What the workers accumulate for one kept tile."""
+
+    def __init__(self, slots: int, steps: int) -> None:
+        self.parts: list[Any] = [None] * slots
+        self.left = steps
+
+
+class _Carry:
+    """The state of a scan along one line of tiles."""
+
+    def __init__(self, value: list[Any]) -> None:
+        self.value, self.done = value, 0
+
+
+class PassRun:
+    """One execution of a prepared pass."""
+
+    def __init__(
+        self,
+        prepared: PreparedPass,
+        sources: Mapping[Var, Readable],
+        sinks: Mapping[Var, Sequence[Writable]],
+        advance: Callable[[], None],
+    ) -> None:
+        self.prepared, self.sources, self.sinks, self.advance = prepared, sources, sinks, advance
+        self.p = prepared.p
+        self.steps = self.p.steps
+        self.workers = min(self.p.workers, self.steps)
+        self.stop = threading.Event()
+        self.errors: list[BaseException] = []
+        self.lock = threading.Condition()
+        self.groups: dict[Any, _Group] = {}
+        self.carries: dict[Any, _Carry] = {}
+        self.shared: dict[Load, Any] = {}
+        self.resident = self._resident()
+
+    def _resident(self) -> frozenset[Var]:
+        """Leaves of which every step needs the same box: read once for all workers."""
+        if self.steps == 1:
+            return frozenset()
+        first, last = (self.prepared.step(i).lowered.loads for i in (0, self.steps - 1))
+        same = set(first) & set(last)
+        return frozenset(l.leaf for l in same) - {l.leaf for l in (*first, *last) if l not in same}
+
+    def run(self) -> None:
+        """Run all steps; raise what the first failing worker raised."""
+        lanes = [_Lane(self, w) for w in range(self.workers)]
+        if self.workers == 1 and threading.current_thread() is threading.main_thread():
+            lanes[0].run()
+        else:
+            run_all([lane.run for lane in lanes])
+        if self.errors:
+            raise self.errors[0]
+
+    def fail(self, error: BaseException) -> None:
+        """Make every worker stop at its next step."""
+        with self.lock:
+            if not isinstance(error, Stopped):
+                self.errors.append(error)
+            self.stop.set()
+            self.lock.notify_all()
+
+    def write(self, var: Var, box: Box, block: np.ndarray[Any, Any]) -> None:
+        """Write a block to everything that wants this value."""
+        for sink in self.sinks[var]:
+            sink.write(box, block)
+
+
+class _Lane:
+    """One worker: its buffers, its accumulators, its spare output blocks."""
+
+    def __init__(self, run: PassRun, number: int) -> None:
+        self.pass_run, self.number = run, number
+        self.buffers: dict[int, Block] = {}
+        self.held: dict[int, Load] = {}
+        self.spares: dict[Any, list[Any]] = {}
+
+    def run(self) -> None:
+        """Run the steps of this worker."""
+        run = self.pass_run
+        try:
+            with jax.enable_x64(True), LEDGER.inside():  # noqa: FBT003
+                for i in range(self.number, run.steps, run.workers):
+                    if run.stop.is_set():
+                        return
+                    self.step(i)
+                    run.advance()
+        except BaseException as error:  # noqa: BLE001 (raised again by the caller)
+            run.fail(error)
+
+    def step(self, i: int) -> None:
+        """Read, compute, write."""
+        self.current = i
+        step = self.pass_run.prepared.step(i)
+        if not step.lowered.heads:
+            return
+        blocks = [self.load(k, load) for k, load in enumerate(step.lowered.loads)]
+        self.prefetch(i)
+        roots = [self.pass_run.p.roots[h.root] for h in step.lowered.heads]
+        index = self.pass_run.prepared.index(i)
+        keys = [
+            (h.root, tuple(index[a] for a in _group_axes(r)))
+            for h, r in zip(step.lowered.heads, roots, strict=True)
+        ]
+        carried = [self.carried(*z) for z in zip(step.lowered.heads, roots, keys, strict=True)]
+        spares = [self.spare(*z) for z in zip(step.lowered.heads, roots, strict=True)]
+        offsets = np.asarray(step.lowered.offsets, np.int64)
+        made = step.kernel.call(offsets, carried, spares, *blocks)
+        jax.block_until_ready(made)
+        del carried, spares
+        for head, root, key, arrays in zip(step.lowered.heads, roots, keys, made, strict=True):
+            self.deliver(step, head, root, key, arrays)
+
+    def load(self, k: int, load: Load) -> Any:
+        """Return a block, read unless this worker already holds it."""
+        run = self.pass_run
+        if load.leaf in run.resident:
+            return self.shared(load)
+        shape, dtype = load.box.shape, load.leaf.dtype
+        block = self.buffers.get(k)
+        nbytes = load.box.size * dtype.itemsize
+        if block is None or block.nbytes < nbytes:
+            block = self.buffers[k] = Block(nbytes)
+            self.held.pop(k, None)
+        view = block.view(shape, dtype)
+        if self.held.get(k) != load:
+            self.held.pop(k, None)
+            run.sources[load.leaf].read(load.box, view)
+            self.held[k] = load
+        return block.array(shape, dtype)
+
+    def shared(self, load: Load) -> Any:
+        """Return a block that all workers use."""
+        run = self.pass_run
+        with run.lock:
+            if load not in run.shared:
+                block = Block(load.box.size * load.leaf.dtype.itemsize)
+                run.sources[load.leaf].read(load.box, block.view(load.box.shape, load.leaf.dtype))
+                run.shared[load] = (block, block.array(load.box.shape, load.leaf.dtype))
+            return run.shared[load][1]
+
+    def prefetch(self, i: int) -> None:
+        """Hint at what this worker reads next, if that step was lowered before."""
+        run = self.pass_run
+        after = i + run.workers
+        if after < run.steps:
+            for load in run.prepared.step(after).lowered.loads:
+                if load not in self.held.values() and load.leaf not in run.resident:
+                    run.sources[load.leaf].prefetch(load.box)
+
+    def carried(self, head: Head, root: Root, key: Any) -> list[Any]:
+        """Return the accumulators or the carry that the kernel starts from."""
+        run = self.pass_run
+        if root.kind == "reduce":
+            with run.lock:
+                if key not in run.groups:
+                    run.groups[key] = _Group(run.workers, run.prepared.group_size(root))
+                part = run.groups[key].parts[self.number]
+            return part or run.prepared.initial(head.root, head.shape)
+        if root.kind == "scan":
+            return self.turn(head, root, key)
+        return []
+
+    def turn(self, head: Head, root: Root, key: Any) -> list[Any]:
+        """Wait until every earlier tile of this line is done."""
+        run = self.pass_run
+        with run.lock:
+            if key not in run.carries:
+                run.carries[key] = _Carry(run.prepared.initial(head.root, head.shape))
+            line = run.carries[key]
+            position = self.position(root)
+            run.lock.wait_for(lambda: line.done == position or run.stop.is_set())
+            if run.stop.is_set():
+                raise Stopped
+            return line.value
+
+    def position(self, root: Root) -> int:
+        """Return how many tiles of this step's line come before it."""
+        assert root.eqn is not None
+        run = self.pass_run
+        axis = root.axes[root.scan.axis(root.eqn)]
+        at = run.prepared.index(self.current)[axis]
+        return run.p.counts[axis] - 1 - at if axis in run.p.descending else at
+
+    current = 0
+    """The step that runs."""
+
+    def spare(self, head: Head, root: Root) -> list[Any]:
+        """Return storage for the output block: the one written last, if its shape fits."""
+        if root.kind not in {"map", "scan"}:
+            return []
+        dtype = root.outputs[0].dtype
+        mine = self.spares.get((head.shape, dtype))
+        return [mine.pop() if mine else jax.numpy.zeros(head.shape, dtype)]
+
+    def deliver(self, step: Step, head: Head, root: Root, key: Any, arrays: list[Any]) -> None:
+        """Write what a root made, or keep it for the next step."""
+        run = self.pass_run
+        domain = step.lowered.domains[head.root]
+        assert domain is not None
+        if root.kind == "map":
+            self.write_block(root, domain, arrays[0])
+        elif root.kind == "scan":
+            with run.lock:
+                line = run.carries[key]
+                line.value, line.done = list(arrays[1:]), line.done + 1
+                run.lock.notify_all()
+            self.write_block(root, domain, arrays[0])
+        elif root.kind == "reduce":
+            self.accumulate(head, root, key, domain, arrays)
+        else:
+            for var, array in zip(root.outputs, arrays, strict=True):
+                run.write(var, Box.whole(var.shape), host_view(array))
+
+    def write_block(self, root: Root, domain: Box, array: Any) -> None:
+        """Write an output block and keep its storage for the next one."""
+        self.pass_run.write(root.outputs[0], domain, host_view(array))
+        self.spares.setdefault((domain.shape, root.outputs[0].dtype), []).append(array)
+
+    def accumulate(self, head: Head, root: Root, key: Any, domain: Box, arrays: list[Any]) -> None:
+        """Keep the accumulators; the last step of a kept tile finishes it."""
+        run = self.pass_run
+        with run.lock:
+            group = run.groups[key]
+            group.parts[self.number] = arrays
+            group.left -= 1
+            if group.left:
+                return
+            del run.groups[key]
+        parts = [p for p in group.parts if p is not None]
+        kept = tuple(head.shape[d] for d in root.kept)
+        kernel = run.prepared.close(head.root, kept, len(parts))
+        box = root.result_box(domain)
+        for var, array in zip(root.outputs, kernel.call(parts), strict=True):
+            run.write(var, box, np.asarray(array))
+
+
+def _group_axes(root: Root) -> list[int]:
+    """Grid axes that tell the kept tiles, or the lines of a scan, apart."""
+    if root.kind == "scan":
+        assert root.eqn is not None
+        axis = root.scan.axis(root.eqn)
+        return [a for d, a in enumerate(root.axes) if d != axis]
+    return [root.axes[d] for d in root.kept]

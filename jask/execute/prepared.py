@@ -1,0 +1,139 @@
+"""A plan made ready to run: lowered steps and compiled kernels, kept for the next call.
+
+Evaluating the same program on other files of the same shapes costs no tracing, no
+planning and no compiling.
+"""
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+from jask.errors import MemoryBudgetError
+from jask.execute.kernel import Kernel, compile_close, compile_step, initial
+from jask.plan.cost import survey
+from jask.plan.ir import Pass, Plan, Root
+from jask.plan.lower import Lowered, lower
+from jask.plan.search import search, tiled
+from jask.trace.ir import Program
+
+KEEP_STEPS = 1 << 14
+"""Lowered steps kept per pass; later ones are lowered anew at each run."""
+
+REFITS = 4
+"""How often a tile is searched again when XLA's temporaries turn out larger."""
+
+
+class Step:
+    """One lowered tile with its kernel."""
+
+    __slots__ = ("kernel", "lowered")
+
+    def __init__(self, lowered: Lowered, kernel: Kernel) -> None:
+        self.lowered, self.kernel = lowered, kernel
+
+
+class PreparedPass:
+    """A pass with its kernels."""
+
+    def __init__(self, p: Pass) -> None:
+        self.p = p
+        self._lock = threading.Lock()
+        self._kernels: dict[Any, Kernel] = {}
+        self._closers: dict[Any, Kernel] = {}
+        self._initial: dict[Any, list[Any]] = {}
+        self._steps: dict[int, Step] = {}
+        self._ranges = [
+            range(n - 1, -1, -1) if a in p.descending else range(n)
+            for a, n in ((a, p.counts[a]) for a in p.order)
+        ]
+
+    def index(self, i: int) -> tuple[int, ...]:
+        """Return the grid index of step i."""
+        found = [0] * len(self.p.grid)
+        for a, values in zip(reversed(self.p.order), reversed(self._ranges), strict=True):
+            i, k = divmod(i, len(values))
+            found[a] = values[k]
+        return tuple(found)
+
+    def step(self, i: int) -> Step:
+        """Return step i, lowered and compiled at its first use."""
+        known = self._steps.get(i)
+        if known is None:
+            lowered = lower(self.p, self.index(i))
+            known = Step(lowered, self.kernel(lowered))
+            if i < KEEP_STEPS:
+                self._steps[i] = known
+        return known
+
+    def kernel(self, lowered: Lowered) -> Kernel:
+        """Return the kernel of a lowered tile."""
+        key = lowered.signature
+        with self._lock:
+            if key not in self._kernels:
+                self._kernels[key] = compile_step(self.p, lowered)
+            return self._kernels[key]
+
+    def close(self, root: int, shape: tuple[int, ...], slots: int) -> Kernel:
+        """Return the kernel that finishes a reduction over a kept part."""
+        key = (root, shape, slots)
+        with self._lock:
+            if key not in self._closers:
+                self._closers[key] = compile_close(self.p.roots[root], shape, slots)
+            return self._closers[key]
+
+    def initial(self, root: int, shape: tuple[int, ...]) -> list[Any]:
+        """Return the accumulators or the carry before anything was seen."""
+        key = (root, shape)
+        with self._lock:
+            if key not in self._initial:
+                self._initial[key] = initial(self.p.roots[root], shape)
+            return self._initial[key]
+
+    def group_size(self, root: Root) -> int:
+        """Return how many steps contribute to one kept tile of a reduction."""
+        kept = {root.axes[d] for d in root.kept}
+        n = 1
+        for a in root.axes:
+            if a not in kept:
+                n *= self.p.counts[a]
+        return n
+
+
+class Prepared:
+    """A program with its plan and its kernels."""
+
+    def __init__(self, program: Program, plan: Plan) -> None:
+        self.program = program
+        self.passes = [PreparedPass(_fitted(p, plan)) for p in plan.passes]
+        self.plan = replace(plan, passes=tuple(p.p for p in self.passes))
+        for p in self.passes:
+            p.step(0)
+
+
+def _fitted(p: Pass, plan: Plan) -> Pass:
+    """Search again with XLA's real temporaries where they do not fit."""
+    memory = plan.limits.memory - plan.kept
+    for _ in range(REFITS):
+        trial = PreparedPass(p)
+        first = trial.step(trial.p.steps // 2)
+        work = survey(p, p.tile, plan.places).work
+        temp = first.kernel.temp / max(1, work)
+        total = p.memory + int((first.kernel.temp - _assumed(p, plan)) * p.workers)
+        p = replace(p, temp_per_work=temp)
+        if total <= memory:
+            return replace(p, memory=max(total, 0))
+        p = tiled(p, search(p, plan.places, plan.limits, memory))
+    msg = (
+        f"computing {', '.join(r.label for r in p.roots)} needs {p.memory} bytes with "
+        f"XLA's temporaries, over the {memory} bytes that the memory budget leaves; "
+        f"raise it with jask.set_memory_budget({2 * (p.memory + plan.kept)})."
+    )
+    raise MemoryBudgetError(msg)
+
+
+def _assumed(p: Pass, plan: Plan) -> int:
+    s = survey(p, p.tile, plan.places)
+    return s.temp if p.temp_per_work is None else int(p.temp_per_work * s.work)
+
+
+__all__ = ["Prepared", "PreparedPass", "Step"]
