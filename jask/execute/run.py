@@ -1,11 +1,43 @@
-"""Evaluate nodes of the lazy graph: the one entrance to the engine."""
+"""Evaluate nodes of the lazy graph: the one entrance to the engine.
 
-from collections.abc import Sequence
+1. The structure of the graph (operations, leaf shapes, destinations, limits) is the key
+   under which the plan and its kernels are kept; a new one is traced and planned.
+2. Leaves become sources, destinations become sinks; the ledger grants the memory.
+3. The passes run in order. Files appear under their names when all of it has succeeded;
+   on any error they and the scratch files are removed.
+"""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jask.trace.graph import Node
+import numpy as np
+
+from jask import config
+from jask.errors import MemoryBudgetError
+from jask.execute.lanes import PassRun
+from jask.execute.ledger import LEDGER
+from jask.execute.prepared import Prepared
+from jask.execute.progress import Progress
+from jask.plan.explain import describe
+from jask.plan.ir import DEFAULT_BLOCK, Limits, Place
+from jask.plan.make import make_plan
+from jask.stores.memory import MemoryStore
+from jask.stores.output import Output
+from jask.stores.scratch import new_scratch
+from jask.trace.build import build, structure
+from jask.trace.counters import COUNTERS
+from jask.trace.graph import Dense, Node, Source
+from jask.trace.ir import Literal, Program, Var
+from jask.trace.rewrite import rewrite
+
+KEEP_PLANS = 512
+"""Plans kept with their kernels; the one used longest ago is dropped first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +65,242 @@ def evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list
     """Evaluate several nodes as one program, sharing passes over their sources.
 
     Returns, per node, a NumPy array (`InMemory`) or a readable Store (the others).
-    Handles must have been resolved before.
+    Handles must have been resolved before. The nodes of one call are read as they are
+    when it starts: a file that is also a destination is replaced at the end.
     """
-    raise NotImplementedError  # replaced by the engine
+    settings = config.current()
+    limits = _limits(settings)
+    _refuse_large(nodes, destinations, limits)
+    shape_of_graph = structure(nodes)
+    prepared = _prepare(nodes, destinations, shape_of_graph, limits)
+    COUNTERS.evaluations += 1
+    with ExitStack() as stack:
+        sources = _sources(prepared.program, shape_of_graph.leaves)
+        results = stack.enter_context(
+            _results(prepared.program, nodes, destinations, settings)
+        )
+        stack.enter_context(LEDGER.claim(prepared.plan.projected, limits.memory))
+        _run(prepared, sources, results.sinks, settings)
+        return results.finish()
+
+
+def explain(nodes: Sequence[Node]) -> str:
+    """Return the plan of evaluating these nodes, in words; nothing is read."""
+    limits = _limits(config.current())
+    found = structure(nodes)
+    to = [InMemory() if n.nbytes <= limits.small else ToScratch() for n in nodes]
+    prepared = _prepare(nodes, to, found, limits)
+    return describe(prepared.plan, prepared.program)
+
+
+def _limits(settings: config.Settings) -> Limits:
+    workers = settings.workers or len(os.sched_getaffinity(0))
+    return Limits(
+        memory=settings.memory_budget,
+        block=settings.block_bytes or DEFAULT_BLOCK,
+        workers=workers,
+        forced=settings.block_bytes is not None,
+    )
+
+
+def _refuse_large(
+    nodes: Sequence[Node], destinations: Sequence[Destination], limits: Limits
+) -> None:
+    held = sum(
+        n.nbytes for n, d in zip(nodes, destinations, strict=True) if isinstance(d, InMemory)
+    )
+    if held > limits.memory:
+        msg = (
+            f"the result takes {held} bytes in memory, over the memory budget of "
+            f"{limits.memory} bytes. Keep it on disk with jask.save(path, x) or "
+            f"x.persist(), or allow more with jask.set_memory_budget({2 * held})."
+        )
+        raise MemoryBudgetError(msg)
+
+
+# ---- plans
+
+
+_plans: OrderedDict[Any, Prepared] = OrderedDict()
+_plans_lock = threading.Lock()
+
+
+def _prepare(
+    nodes: Sequence[Node], destinations: Sequence[Destination], found: Any, limits: Limits
+) -> Prepared:
+    kinds = tuple(isinstance(d, InMemory) for d in destinations)
+    key = (found.key, kinds, limits)
+    with _plans_lock:
+        if key in _plans:
+            _plans.move_to_end(key)
+            return _plans[key]
+    program = rewrite(build(nodes, found))
+    prepared = Prepared(program, _plan(program, found.leaves, kinds, limits))
+    COUNTERS.plans += 1
+    COUNTERS.opaque_steps += sum(r.kind == "opaque" for p in prepared.plan.passes for r in p.roots)
+    with _plans_lock:
+        _plans[key] = prepared
+        while len(_plans) > KEEP_PLANS:
+            _plans.popitem(last=False)
+    return prepared
+
+
+def _plan(program: Program, leaves: Sequence[Node], kinds: Sequence[bool], limits: Limits) -> Any:
+    places: dict[Var, Place] = {
+        v: "disk" if isinstance(n, Source) and n.store.on_disk else "memory"
+        for v, n in zip(program.leaves, leaves, strict=True)
+    }
+    places.update((v, "memory") for v in program.constants)
+    wanted: dict[Var, Place] = {}
+    for atom, in_memory in zip(program.outputs, kinds, strict=True):
+        if isinstance(atom, Var) and wanted.get(atom) != "disk":
+            wanted[atom] = "memory" if in_memory else "disk"
+    return make_plan(program, places, wanted, limits)
+
+
+# ---- sources and sinks
+
+
+def _sources(program: Program, leaves: Sequence[Node]) -> dict[Var, Any]:
+    sources: dict[Var, Any] = {}
+    for var, node in zip(program.leaves, leaves, strict=True):
+        if isinstance(node, Source):
+            sources[var] = node.store
+            node.store.check()  # type: ignore[attr-defined]
+        else:
+            assert isinstance(node, Dense)
+            sources[var] = MemoryStore(np.asarray(node.value, node.dtype))
+    for var, array in program.constants.items():
+        sources[var] = MemoryStore(array)
+    return sources
+
+
+class _Memory:
+    """A result that is gathered in memory."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.array = np.empty(shape, dtype)
+
+    def write(self, box: Any, block: np.ndarray[Any, Any]) -> None:
+        self.array[box.slices] = block
+
+
+@dataclass(slots=True)
+class _Results:
+    """The sinks of one evaluation, in the order of its nodes."""
+
+    sinks: dict[Var, list[Any]]
+    each: list[Any]
+
+    def finish(self) -> list[Any]:
+        """Commit what was written; return the results."""
+        for result in self.each:
+            if isinstance(result, Output):
+                result.commit()
+        return [r.array if isinstance(r, _Memory) else r for r in self.each]
+
+    def abort(self) -> None:
+        """Remove what was written."""
+        for result in self.each:
+            if isinstance(result, Output):
+                result.abort()
+            elif not isinstance(result, _Memory):
+                result.close()
+
+
+@contextmanager
+def _results(
+    program: Program,
+    nodes: Sequence[Node],
+    destinations: Sequence[Destination],
+    settings: config.Settings,
+) -> Iterator[_Results]:
+    results = _Results({}, [])
+    try:
+        for atom, node, to in zip(program.outputs, nodes, destinations, strict=True):
+            sink = _sink(node, to, settings)
+            results.each.append(sink)
+            if isinstance(atom, Literal):
+                sink.write(_whole(node), np.broadcast_to(atom.value, node.shape))
+            elif atom.size:
+                results.sinks.setdefault(atom, []).append(sink)
+        yield results
+    except BaseException:
+        results.abort()
+        raise
+
+
+def _whole(node: Node) -> Any:
+    from jask.geometry.box import Box
+
+    return Box.whole(node.shape)
+
+
+def _sink(node: Node, to: Destination, settings: config.Settings) -> Any:
+    match to:
+        case InMemory():
+            return _Memory(node.shape, node.dtype)
+        case ToFile(path):
+            return Output(path, node.shape, node.dtype)
+        case ToScratch():
+            return new_scratch(
+                node.shape, node.dtype, settings.scratch_dir, settings.scratch_limit
+            )
+
+
+def _run(
+    prepared: Prepared,
+    sources: Mapping[Var, Any],
+    wanted: Mapping[Var, list[Any]],
+    settings: config.Settings,
+) -> None:
+    steps = sum(p.p.steps for p in prepared.passes)
+    live: dict[Var, Any] = dict(sources)
+    spilled: list[Any] = []
+    last_use = _last_uses(prepared)
+    try:
+        with Progress(steps, show=settings.progress) as progress:
+            for number, p in enumerate(prepared.passes):
+                sinks = _pass_sinks(prepared, p.p, wanted, live, spilled, settings)
+                PassRun(p, live, sinks, progress.advance).run()
+                for var in [v for v, n in last_use.items() if n == number and v not in sources]:
+                    _release(live.pop(var, None), spilled)
+    finally:
+        for store in spilled:
+            store.close()
+
+
+def _last_uses(prepared: Prepared) -> dict[Var, int]:
+    return {v: n for n, p in enumerate(prepared.passes) for v in p.p.leaves}
+
+
+def _release(store: Any, spilled: list[Any]) -> None:
+    if store in spilled:
+        spilled.remove(store)
+        store.close()
+
+
+def _pass_sinks(
+    prepared: Prepared,
+    p: Any,
+    wanted: Mapping[Var, list[Any]],
+    live: dict[Var, Any],
+    spilled: list[Any],
+    settings: config.Settings,
+) -> dict[Var, list[Any]]:
+    """Return where each result of a pass goes, and make it readable for later passes."""
+    sinks: dict[Var, list[Any]] = {}
+    for var in (v for r in p.roots for v in r.outputs):
+        sinks[var] = list(wanted.get(var, []))
+        if not sinks[var]:
+            if prepared.plan.places[var] == "memory":
+                sinks[var] = [MemoryStore.empty(var.shape, var.dtype)]
+            else:
+                store = new_scratch(
+                    var.shape, var.dtype, settings.scratch_dir, settings.scratch_limit
+                )
+                spilled.append(store)
+                sinks[var] = [store]
+        first = sinks[var][0]
+        live.setdefault(var, MemoryStore(first.array) if isinstance(first, _Memory) else first)
+    return sinks
