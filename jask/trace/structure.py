@@ -1,0 +1,167 @@
+"""What a lazy graph computes, by value: the key under which plans are cached.
+
+1. Calls and leaves below the targets are numbered in the order of a depth-first walk.
+2. Each call becomes (operation, operand numbers), each leaf (shape, dtype, place).
+3. Calls that are equal by value get one number.
+
+Leaf k is written `-1 - k`; result `i` of call `c` is written `c * WIDTH + i`. The key
+holds no node and no store, so a cache of keys keeps no file open.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal as Kind
+
+import numpy as np
+
+from jask.trace.graph import Call, Dense, Node, Operation, Result, Source
+
+type Place = Kind["disk", "memory"]
+
+WIDTH = 1 << 16
+"""More results than any one call has."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeafSpec:
+    """What a plan needs to know of a leaf."""
+
+    shape: tuple[int, ...]
+    """Number of elements along each axis."""
+
+    dtype: np.dtype[Any]
+    """Element type."""
+
+    place: Place
+    """Whether reading it costs I/O."""
+
+
+class Key:
+    """A graph by value; equal keys have equal programs. The hash is computed once."""
+
+    __slots__ = ("_hash", "calls", "leaves", "targets")
+
+    calls: tuple[tuple[Operation, tuple[int, ...]], ...]
+    """Operation and operand references of each call, operands first."""
+
+    leaves: tuple[LeafSpec, ...]
+    """What is known of each leaf."""
+
+    targets: tuple[int, ...]
+    """References to what was asked for."""
+
+    def __init__(
+        self,
+        calls: tuple[tuple[Operation, tuple[int, ...]], ...],
+        leaves: tuple[LeafSpec, ...],
+        targets: tuple[int, ...],
+    ) -> None:
+        self.calls, self.leaves, self.targets = calls, leaves, targets
+        self._hash = hash((calls, leaves, targets))
+
+    def __hash__(self) -> int:
+        """Return the hash of the parts."""
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by value, the hashes first."""
+        if not isinstance(other, Key):
+            return NotImplemented
+        return self is other or (
+            self._hash == other._hash
+            and self.targets == other.targets
+            and self.leaves == other.leaves
+            and self.calls == other.calls
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structure:
+    """A graph split into what is computed and what it is computed from."""
+
+    key: Key
+    """The computation, by value."""
+
+    leaves: tuple[Node, ...]
+    """The nodes without operands, in the order of `key.leaves`."""
+
+    def __hash__(self) -> int:
+        """Return the hash of the key."""
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the keys: other files of the same shape are the same structure."""
+        return isinstance(other, Structure) and self.key == other.key
+
+
+class _Numbering:
+    """The numbers given so far."""
+
+    def __init__(self) -> None:
+        self.leaves: dict[int, int] = {}
+        self.nodes: list[Node] = []
+        self.calls: dict[int, int] = {}
+        self.by_value: dict[tuple[Operation, tuple[int, ...]], int] = {}
+
+    def reference(self, node: Node) -> int:
+        """Return the number of a node whose call has been numbered."""
+        if type(node) is Result:
+            return self.calls[id(node.call)] * WIDTH + node.index
+        same = id(node.store if type(node) is Source else node)
+        number = self.leaves.get(same)
+        if number is None:
+            number = self.leaves[same] = -1 - len(self.nodes)
+            self.nodes.append(node)
+        return number
+
+    def visit(self, root: Call) -> None:
+        """Number a call and all calls below it, without recursion."""
+        calls, stack = self.calls, [root]
+        while stack:
+            call = stack[-1]
+            if id(call) in calls:
+                stack.pop()
+                continue
+            waiting = [
+                n.call
+                for n in call.operands
+                if type(n) is Result and id(n.call) not in calls
+            ]
+            if waiting:
+                stack.extend(reversed(waiting))
+                continue
+            stack.pop()
+            value = (call.operation, tuple(map(self.reference, call.operands)))
+            calls[id(call)] = self.by_value.setdefault(value, len(self.by_value))
+
+
+def _spec(node: Node) -> LeafSpec:
+    memory = isinstance(node, Dense) or (
+        isinstance(node, Source) and not node.store.on_disk
+    )
+    return LeafSpec(node.shape, node.dtype, "memory" if memory else "disk")
+
+
+def structure(targets: Sequence[Node]) -> Structure:
+    """Return what the targets compute, by value, and the leaves it is computed from.
+
+    Uses of one leaf, and sources with the same store, are one leaf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from jask.trace.graph import Call, Dense, Operation, Result
+    >>> def product():
+    ...     x = Dense((3,), np.dtype("f4"), np.ones(3, "f4"))
+    ...     return Result((3,), x.dtype, Call(Operation(np.dot, "dot", False), (x, x)), 0)
+    >>> structure([product()]) == structure([product()])
+    True
+    """
+    numbering = _Numbering()
+    for target in targets:
+        if type(target) is Result:
+            numbering.visit(target.call)
+    references = tuple(map(numbering.reference, targets))
+    specs = tuple(map(_spec, numbering.nodes))
+    key = Key(tuple(numbering.by_value), specs, references)
+    return Structure(key, tuple(numbering.nodes))
