@@ -33,7 +33,9 @@ class Block:
         """Size of the buffer."""
         return self._bytes.nbytes
 
-    def view(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    def view(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> np.ndarray[Any, Any]:
         """Return the NumPy array to fill."""
         key = (shape, dtype)
         if key not in self._views:

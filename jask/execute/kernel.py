@@ -88,7 +88,9 @@ def _carry_shape(root: Root, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _accumulators(root: Root, kept: tuple[int, ...]) -> list[Spec]:
     assert root.eqn is not None
-    return [jax.ShapeDtypeStruct(kept, t) for t in root.reduction.accumulators(root.eqn)]
+    return [
+        jax.ShapeDtypeStruct(kept, t) for t in root.reduction.accumulators(root.eqn)
+    ]
 
 
 def accumulator_specs(root: Root, shape: tuple[int, ...]) -> list[Spec]:
@@ -107,11 +109,15 @@ def spare_specs(root: Root, shape: tuple[int, ...]) -> list[Spec]:
     return []
 
 
-def _compile(fn: Callable[..., Any], specs: tuple[Any, ...], donate: tuple[int, ...]) -> Kernel:
+def _compile(
+    fn: Callable[..., Any], specs: tuple[Any, ...], donate: tuple[int, ...]
+) -> Kernel:
     COUNTERS.compiles += 1
     with jax.enable_x64(True), warnings.catch_warnings():  # noqa: FBT003
         warnings.filterwarnings("ignore", "Some donated buffers were not usable")
-        compiled = jax.jit(fn, donate_argnums=donate, keep_unused=True).lower(*specs).compile()
+        compiled = (
+            jax.jit(fn, donate_argnums=donate, keep_unused=True).lower(*specs).compile()
+        )
     analysis = compiled.memory_analysis()
     return Kernel(compiled, int(getattr(analysis, "temp_size_in_bytes", 0)))
 
@@ -209,7 +215,9 @@ def _finish(
     if root.kind == "scan":
         block, carry = root.scan.step(root.eqn, carried, operands[0])
         return [block, *carry]
-    made = root.eqn.primitive.bind(*_whole(root.eqn.inputs, operands), **root.eqn.params)
+    made = root.eqn.primitive.bind(
+        *_whole(root.eqn.inputs, operands), **root.eqn.params
+    )
     return list(made) if root.eqn.primitive.multiple_results else [made]
 
 

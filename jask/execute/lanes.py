@@ -76,7 +76,12 @@ class PassRun:
         sinks: Mapping[Var, Sequence[Writable]],
         advance: Callable[[], None],
     ) -> None:
-        self.prepared, self.sources, self.sinks, self.advance = prepared, sources, sinks, advance
+        self.prepared, self.sources, self.sinks, self.advance = (
+            prepared,
+            sources,
+            sinks,
+            advance,
+        )
         self.p = prepared.p
         self.steps = self.p.steps
         self.workers = min(self.p.workers, self.steps)
@@ -94,7 +99,9 @@ class PassRun:
             return frozenset()
         first, last = (self.prepared.step(i).lowered.loads for i in (0, self.steps - 1))
         same = set(first) & set(last)
-        return frozenset(l.leaf for l in same) - {l.leaf for l in (*first, *last) if l not in same}
+        return frozenset(l.leaf for l in same) - {
+            l.leaf for l in (*first, *last) if l not in same
+        }
 
     def run(self) -> None:
         """Run all steps; raise what the first failing worker raised."""
@@ -156,13 +163,17 @@ class _Lane:
             (h.root, tuple(index[a] for a in _group_axes(r)))
             for h, r in zip(step.lowered.heads, roots, strict=True)
         ]
-        carried = [self.carried(*z) for z in zip(step.lowered.heads, roots, keys, strict=True)]
+        carried = [
+            self.carried(*z) for z in zip(step.lowered.heads, roots, keys, strict=True)
+        ]
         spares = [self.spare(*z) for z in zip(step.lowered.heads, roots, strict=True)]
         offsets = np.asarray(step.lowered.offsets, np.int64)
         made = step.kernel.call(offsets, carried, spares, *blocks)
         jax.block_until_ready(made)
         del carried, spares
-        for head, root, key, arrays in zip(step.lowered.heads, roots, keys, made, strict=True):
+        for head, root, key, arrays in zip(
+            step.lowered.heads, roots, keys, made, strict=True
+        ):
             self.deliver(step, head, root, key, arrays)
 
     def load(self, k: int, load: Load) -> Any:
@@ -189,7 +200,9 @@ class _Lane:
         with run.lock:
             if load not in run.shared:
                 block = Block(load.box.size * load.leaf.dtype.itemsize)
-                run.sources[load.leaf].read(load.box, block.view(load.box.shape, load.leaf.dtype))
+                run.sources[load.leaf].read(
+                    load.box, block.view(load.box.shape, load.leaf.dtype)
+                )
                 run.shared[load] = (block, block.array(load.box.shape, load.leaf.dtype))
             return run.shared[load][1]
 
@@ -247,7 +260,9 @@ class _Lane:
         mine = self.spares.get((head.shape, dtype))
         return [mine.pop() if mine else jax.numpy.zeros(head.shape, dtype)]
 
-    def deliver(self, step: Step, head: Head, root: Root, key: Any, arrays: list[Any]) -> None:
+    def deliver(
+        self, step: Step, head: Head, root: Root, key: Any, arrays: list[Any]
+    ) -> None:
         """Write what a root made, or keep it for the next step."""
         run = self.pass_run
         domain = step.lowered.domains[head.root]
@@ -271,7 +286,9 @@ class _Lane:
         self.pass_run.write(root.outputs[0], domain, host_view(array))
         self.spares.setdefault((domain.shape, root.outputs[0].dtype), []).append(array)
 
-    def accumulate(self, head: Head, root: Root, key: Any, domain: Box, arrays: list[Any]) -> None:
+    def accumulate(
+        self, head: Head, root: Root, key: Any, domain: Box, arrays: list[Any]
+    ) -> None:
         """Keep the accumulators; the last step of a kept tile finishes it."""
         run = self.pass_run
         with run.lock:

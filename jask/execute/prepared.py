@@ -50,7 +50,9 @@ class PreparedPass:
     def index(self, i: int) -> tuple[int, ...]:
         """Return the grid index of step i."""
         found = [0] * len(self.p.grid)
-        for a, values in zip(reversed(self.p.order), reversed(self._ranges), strict=True):
+        for a, values in zip(
+            reversed(self.p.order), reversed(self._ranges), strict=True
+        ):
             i, k = divmod(i, len(values))
             found[a] = values[k]
         return tuple(found)

@@ -107,7 +107,9 @@ def _refuse_large(
     nodes: Sequence[Node], destinations: Sequence[Destination], limits: Limits
 ) -> None:
     held = sum(
-        n.nbytes for n, d in zip(nodes, destinations, strict=True) if isinstance(d, InMemory)
+        n.nbytes
+        for n, d in zip(nodes, destinations, strict=True)
+        if isinstance(d, InMemory)
     )
     if held > limits.memory:
         msg = (
@@ -126,7 +128,10 @@ _plans_lock = threading.Lock()
 
 
 def _prepare(
-    nodes: Sequence[Node], destinations: Sequence[Destination], found: Any, limits: Limits
+    nodes: Sequence[Node],
+    destinations: Sequence[Destination],
+    found: Any,
+    limits: Limits,
 ) -> Prepared:
     kinds = tuple(isinstance(d, InMemory) for d in destinations)
     key = (found.key, kinds, limits)
@@ -137,7 +142,9 @@ def _prepare(
     program = rewrite(build(nodes, found))
     prepared = Prepared(program, _plan(program, found.leaves, kinds, limits))
     COUNTERS.plans += 1
-    COUNTERS.opaque_steps += sum(r.kind == "opaque" for p in prepared.plan.passes for r in p.roots)
+    COUNTERS.opaque_steps += sum(
+        r.kind == "opaque" for p in prepared.plan.passes for r in p.roots
+    )
     with _plans_lock:
         _plans[key] = prepared
         while len(_plans) > KEEP_PLANS:
@@ -145,7 +152,9 @@ def _prepare(
     return prepared
 
 
-def _plan(program: Program, leaves: Sequence[Node], kinds: Sequence[bool], limits: Limits) -> Any:
+def _plan(
+    program: Program, leaves: Sequence[Node], kinds: Sequence[bool], limits: Limits
+) -> Any:
     places: dict[Var, Place] = {
         v: "disk" if isinstance(n, Source) and n.store.on_disk else "memory"
         for v, n in zip(program.leaves, leaves, strict=True)
@@ -263,7 +272,9 @@ def _run(
             for number, p in enumerate(prepared.passes):
                 sinks = _pass_sinks(prepared, p.p, wanted, live, spilled, settings)
                 PassRun(p, live, sinks, progress.advance).run()
-                for var in [v for v, n in last_use.items() if n == number and v not in sources]:
+                for var in [
+                    v for v, n in last_use.items() if n == number and v not in sources
+                ]:
                     _release(live.pop(var, None), spilled)
     finally:
         for store in spilled:
@@ -302,5 +313,7 @@ def _pass_sinks(
                 spilled.append(store)
                 sinks[var] = [store]
         first = sinks[var][0]
-        live.setdefault(var, MemoryStore(first.array) if isinstance(first, _Memory) else first)
+        live.setdefault(
+            var, MemoryStore(first.array) if isinstance(first, _Memory) else first
+        )
     return sinks

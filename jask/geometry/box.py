@@ -80,9 +80,9 @@ class Box:
 
     def __contains__(self, other: "Box") -> bool:
         """Return whether `other` lies inside this box."""
-        return all(a <= b for a, b in zip(self.start, other.start, strict=True)) and all(
-            a >= b for a, b in zip(self.stop, other.stop, strict=True)
-        )
+        return all(
+            a <= b for a, b in zip(self.start, other.start, strict=True)
+        ) and all(a >= b for a, b in zip(self.stop, other.stop, strict=True))
 
     def relative_to(self, outer: "Box") -> tuple[int, ...]:
         """Return where this box starts, counted from the start of `outer`."""

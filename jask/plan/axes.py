@@ -54,7 +54,9 @@ class Links:
         labels: list[Label | None] = []
         for operand, axis in root.reduction.sources(root.eqn):
             atom = root.eqn.inputs[operand]
-            labels.append(None if isinstance(atom, Literal) else self.find((atom, axis)))
+            labels.append(
+                None if isinstance(atom, Literal) else self.find((atom, axis))
+            )
         return labels
 
 
@@ -80,7 +82,10 @@ def _place(
             (
                 i
                 for i, other in enumerate(labels)
-                if name is not None and other == name and i not in axes and grid[i] == length
+                if name is not None
+                and other == name
+                and i not in axes
+                and grid[i] == length
             ),
             len(grid),
         )

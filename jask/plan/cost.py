@@ -122,7 +122,9 @@ def survey(p: Pass, tile: tuple[int, ...], places: Mapping[object, Place]) -> Su
     domains, instances, loads = demand(tiled, middle)
     axes = _dependence(tiled, middle, loads)
     outs = tuple(
-        _out_cost(r, d, places) for r, d in zip(p.roots, domains, strict=True) if d is not None
+        _out_cost(r, d, places)
+        for r, d in zip(p.roots, domains, strict=True)
+        if d is not None
     )
     blocks = [(e, b) for e, b, _ in instances]
     largest, largest_dot = _largest(p, domains, loads, outs)
@@ -140,7 +142,9 @@ def survey(p: Pass, tile: tuple[int, ...], places: Mapping[object, Place]) -> Su
     )
 
 
-def _dependence(p: Pass, middle: list[int], loads: Sequence[Load]) -> list[frozenset[int]]:
+def _dependence(
+    p: Pass, middle: list[int], loads: Sequence[Load]
+) -> list[frozenset[int]]:
     axes: list[set[int]] = [set() for _ in loads]
     for a, n in enumerate(p.counts):
         if n == 1:
@@ -154,7 +158,9 @@ def _dependence(p: Pass, middle: list[int], loads: Sequence[Load]) -> list[froze
     return [frozenset(a) for a in axes]
 
 
-def _load_cost(load: Load, axes: frozenset[int], places: Mapping[object, Place]) -> LoadCost:
+def _load_cost(
+    load: Load, axes: frozenset[int], places: Mapping[object, Place]
+) -> LoadCost:
     size = load.leaf.dtype.itemsize
     disk = places[load.leaf] == "disk"
     seconds = read_seconds(load.box, load.leaf.shape, size) if disk else 1e-6
@@ -178,7 +184,10 @@ def _out_cost(root: Root, domain: Box, places: Mapping[object, Place]) -> OutCos
 
 
 def _largest(
-    p: Pass, domains: Sequence[Box | None], loads: Sequence[Load], outs: Sequence[OutCost]
+    p: Pass,
+    domains: Sequence[Box | None],
+    loads: Sequence[Load],
+    outs: Sequence[OutCost],
 ) -> tuple[int, int]:
     dot = {
         a
@@ -200,7 +209,11 @@ def _largest(
 
 
 def _is_dot(root: Root) -> bool:
-    return root.kind == "reduce" and root.eqn is not None and root.eqn.name == "dot_general"
+    return (
+        root.kind == "reduce"
+        and root.eqn is not None
+        and root.eqn.name == "dot_general"
+    )
 
 
 def _temporaries(blocks: Sequence[tuple[Equation, Box]]) -> int:
@@ -225,7 +238,9 @@ def _compute(
     for eqn, box in blocks:
         if eqn.name == "dot_general":
             inner = _contracted(eqn)
-            seconds += _dot_seconds((*eqn.outputs[0].shape, *inner), (*box.shape, *inner))
+            seconds += _dot_seconds(
+                (*eqn.outputs[0].shape, *inner), (*box.shape, *inner)
+            )
     return seconds
 
 
@@ -274,7 +289,11 @@ def _held(out: OutCost, order: Sequence[int], counts: Sequence[int], lanes: int)
     if out.root.kind != "reduce":
         return out.nbytes * lanes
     kept = {out.root.axes[d] for d in out.root.kept}
-    reduced = [i for i, a in enumerate(order) if a in out.root.axes and a not in kept and counts[a] > 1]
+    reduced = [
+        i
+        for i, a in enumerate(order)
+        if a in out.root.axes and a not in kept and counts[a] > 1
+    ]
     live = prod(counts[a] for a in order[min(reduced) :] if a in kept) if reduced else 1
     return out.accumulator * (live + 1) * lanes + out.nbytes
 

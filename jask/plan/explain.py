@@ -25,7 +25,9 @@ def describe(plan: Plan, program: Program) -> str:
     disk = [v for v in program.leaves if plan.places.get(v) == "disk"]
     used = {v for p in plan.passes for v in p.leaves}
     least = sum(v.nbytes for v in disk if v in used)
-    outputs = {v for v in program.outputs if isinstance(v, Var) and plan.places[v] == "disk"}
+    outputs = {
+        v for v in program.outputs if isinstance(v, Var) and plan.places[v] == "disk"
+    }
     least_written = sum(v.nbytes for v in outputs)
     reads = sum(p.reads for p in plan.passes)
     writes = sum(p.writes for p in plan.passes)

@@ -160,7 +160,9 @@ class Pass:
     @property
     def counts(self) -> tuple[int, ...]:
         """Tiles along each grid axis."""
-        return tuple(max(1, -(-n // t)) for n, t in zip(self.grid, self.tile, strict=True))
+        return tuple(
+            max(1, -(-n // t)) for n, t in zip(self.grid, self.tile, strict=True)
+        )
 
     @property
     def steps(self) -> int:
@@ -181,7 +183,9 @@ class Pass:
     @property
     def sequential(self) -> frozenset[int]:
         """Grid axes that must be walked in order, innermost."""
-        return frozenset(r.axes[r.scan.axis(r.eqn)] for r in self.roots if r.kind == "scan" and r.eqn)
+        return frozenset(
+            r.axes[r.scan.axis(r.eqn)] for r in self.roots if r.kind == "scan" and r.eqn
+        )
 
     @property
     def descending(self) -> frozenset[int]:

@@ -113,7 +113,8 @@ class Lowered:
 def spans_of(p: Pass, index: Sequence[int]) -> list[tuple[int, int]]:
     """Return the interval of each grid axis at a tile index."""
     return [
-        (t * i, min(t * (i + 1), n)) for t, i, n in zip(p.tile, index, p.grid, strict=True)
+        (t * i, min(t * (i + 1), n))
+        for t, i, n in zip(p.tile, index, p.grid, strict=True)
     ]
 
 
@@ -188,7 +189,9 @@ class _Lowering:
             return root.reduction.need_part(root.eqn, domain)
         if root.kind == "scan":
             return Need((domain,) * len(root.eqn.inputs))
-        return Need(tuple(None if 0 in a.shape else Box.whole(a.shape) for a in root.eqn.inputs))
+        return Need(
+            tuple(None if 0 in a.shape else Box.whole(a.shape) for a in root.eqn.inputs)
+        )
 
     def _want(self, atoms: Sequence[Atom], need: Need) -> None:
         for atom, box in zip(atoms, need.boxes, strict=True):
@@ -244,7 +247,8 @@ class _Lowering:
 
     def _refs(self, atoms: Sequence[Atom], need: Need) -> tuple[Ref | None, ...]:
         refs = tuple(
-            self._ref(k, a, b) for k, (a, b) in enumerate(zip(atoms, need.boxes, strict=True))
+            self._ref(k, a, b)
+            for k, (a, b) in enumerate(zip(atoms, need.boxes, strict=True))
         )
         self.offsets.extend(need.offsets)
         return refs

@@ -53,7 +53,9 @@ class _Maker:
         self.places: dict[object, Place] = {**leaf_places}
         for eqn in program.equations:
             for out in eqn.outputs:
-                self.places[out] = wanted.get(out, "disk" if out.nbytes > limits.small else "memory")
+                self.places[out] = wanted.get(
+                    out, "disk" if out.nbytes > limits.small else "memory"
+                )
         self.cut: dict[Var, Kind] = {}
         self.users = _users(program)
         self.below = _disk_leaves(program, leaf_places)
@@ -66,7 +68,10 @@ class _Maker:
         """Decide for each equation whether its result is stored."""
         for eqn in self.program.equations:
             kind = self._verdict(eqn)
-            depth = 1 + max((self.depth.get(a, 0) for a in eqn.inputs if isinstance(a, Var)), default=0)
+            depth = 1 + max(
+                (self.depth.get(a, 0) for a in eqn.inputs if isinstance(a, Var)),
+                default=0,
+            )
             if kind is None and depth > MAX_DEPTH:
                 kind = "map"
             for out in eqn.outputs:
@@ -81,7 +86,9 @@ class _Maker:
             return "opaque"
         if rule.kind == "map":
             return None
-        nbytes = sum(v.nbytes for v in (*eqn.inputs, *eqn.outputs) if isinstance(v, Var))
+        nbytes = sum(
+            v.nbytes for v in (*eqn.inputs, *eqn.outputs) if isinstance(v, Var)
+        )
         if nbytes <= min(self.limits.small, self.limits.block) or _empty(eqn):
             return "map" if self._invariant(eqn) else None
         if rule.kind == "whole":
@@ -90,11 +97,16 @@ class _Maker:
 
     def _invariant(self, eqn: Equation) -> bool:
         """Whether a small result is worth computing once: it feeds something large."""
-        if self.below[eqn.outputs[0]] or RULES[eqn.name].kind not in {"whole", "reduce"}:
+        if self.below[eqn.outputs[0]] or RULES[eqn.name].kind not in {
+            "whole",
+            "reduce",
+        }:
             return False
         work = sum(v.size for v in eqn.inputs if isinstance(v, Var))
         return work > 4096 and any(
-            o.nbytes > self.limits.small for u in self.users[eqn.outputs[0]] for o in u.outputs
+            o.nbytes > self.limits.small
+            for u in self.users[eqn.outputs[0]]
+            for o in u.outputs
         )
 
     def _whole(self, eqn: Equation) -> Kind | None:
@@ -103,7 +115,11 @@ class _Maker:
             self._say(eqn, "local: its axis fits a tile")
             return None
         for atom in eqn.inputs:
-            if isinstance(atom, Var) and atom.producer is not None and atom not in self.cut:
+            if (
+                isinstance(atom, Var)
+                and atom.producer is not None
+                and atom not in self.cut
+            ):
                 self.cut[atom] = "map"
         self._say(eqn, "its operands are stored first")
         return "map"
@@ -118,10 +134,18 @@ class _Maker:
             return kind
         fold = self._try(kind, eqn)
         again = self._again(eqn)
-        if local.cost.seconds <= fold.cost.seconds * 1.1 + again and self._gentle(local):
-            self._say(eqn, f"local: {local.cost.seconds:.3g} s against {fold.cost.seconds:.3g} s + {again:.3g} s again")
+        if local.cost.seconds <= fold.cost.seconds * 1.1 + again and self._gentle(
+            local
+        ):
+            self._say(
+                eqn,
+                f"local: {local.cost.seconds:.3g} s against {fold.cost.seconds:.3g} s + {again:.3g} s again",
+            )
             return None
-        self._say(eqn, f"{kind} across tiles: {fold.cost.seconds:.3g} s + {again:.3g} s again against {local.cost.seconds:.3g} s")
+        self._say(
+            eqn,
+            f"{kind} across tiles: {fold.cost.seconds:.3g} s + {again:.3g} s again against {local.cost.seconds:.3g} s",
+        )
         return kind
 
     def _gentle(self, found: Found) -> bool:
@@ -131,7 +155,9 @@ class _Maker:
     def _try(self, kind: Kind, eqn: Equation) -> Found:
         outputs = eqn.outputs[:1] if kind == "map" else eqn.outputs
         root = self._root(kind, outputs, None if kind == "map" else eqn)
-        return search(make_pass([root], self.links), self.places, self.limits, self.limits.memory)
+        return search(
+            make_pass([root], self.links), self.places, self.limits, self.limits.memory
+        )
 
     def _again(self, eqn: Equation) -> float:
         """Seconds that a cut costs: what is below it and beside it is read twice."""
@@ -155,7 +181,9 @@ class _Maker:
 
     def _root(self, kind: Kind, outputs: Sequence[Var], eqn: Equation | None) -> Root:
         targets: Iterable[Atom] = outputs if eqn is None else eqn.inputs
-        found, leaves = self._reach([t for t in targets if isinstance(t, Var)], ending=eqn is None)
+        found, leaves = self._reach(
+            [t for t in targets if isinstance(t, Var)], ending=eqn is None
+        )
         return Root(kind, tuple(outputs), eqn, found, leaves)
 
     def _reach(
@@ -187,7 +215,9 @@ class _Maker:
                 continue
             kind = self.cut[stored[0]]
             if kind == "map":
-                used = (o for o in stored if o.size and (self.users[o] or o in self.wanted))
+                used = (
+                    o for o in stored if o.size and (self.users[o] or o in self.wanted)
+                )
                 found.extend(self._root("map", (o,), None) for o in used)
             else:
                 found.append(self._root(kind, eqn.outputs, eqn))
@@ -315,7 +345,9 @@ def _users(program: Program) -> dict[Var, list[Equation]]:
     return users
 
 
-def _disk_leaves(program: Program, places: Mapping[Var, Place]) -> dict[Var, frozenset[Var]]:
+def _disk_leaves(
+    program: Program, places: Mapping[Var, Place]
+) -> dict[Var, frozenset[Var]]:
     below: dict[Var, frozenset[Var]] = {
         v: frozenset([v] if p == "disk" else []) for v, p in places.items()
     }

@@ -38,7 +38,9 @@ class Found:
 
 
 class _Search:
-    def __init__(self, p: Pass, places: Mapping[object, Place], limits: Limits, memory: int) -> None:
+    def __init__(
+        self, p: Pass, places: Mapping[object, Place], limits: Limits, memory: int
+    ) -> None:
         self.p, self.places, self.limits, self.memory = p, places, limits, memory
         self.seen: dict[tuple[int, ...], tuple[float, Cost, tuple[int, ...]]] = {}
         self.least: int | None = None
@@ -52,11 +54,16 @@ class _Search:
         score, tile = best
         _, cost, order = self.seen[tile]
         fits = cost.memory <= self.memory
-        return Found(tile, order, cost, fits, self.least or 0, fits and score >= _OVERSIZE)
+        return Found(
+            tile, order, cost, fits, self.least or 0, fits and score >= _OVERSIZE
+        )
 
     def starts(self) -> Iterator[tuple[int, ...]]:
         grid = [max(1, n) for n in self.p.grid]
-        widths = [v.dtype.itemsize for v in (*self.p.leaves, *(r.outputs[0] for r in self.p.roots))]
+        widths = [
+            v.dtype.itemsize
+            for v in (*self.p.leaves, *(r.outputs[0] for r in self.p.roots))
+        ]
         elements = max(1, self.limits.block // max(widths))
         if prod(grid) <= elements:
             yield tuple(grid)
@@ -75,7 +82,9 @@ class _Search:
     def descend(self, tile: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
         score = self.score(tile)
         while True:
-            better = min(((self.score(t), t) for t in self.moves(tile)), default=(inf, tile))
+            better = min(
+                ((self.score(t), t) for t in self.moves(tile)), default=(inf, tile)
+            )
             if better[0] >= score:
                 return score, tile
             score, tile = better
@@ -83,7 +92,11 @@ class _Search:
     def moves(self, tile: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         axes = [a for a, n in enumerate(self.p.grid) if n > 1]
         smaller = {a: _half(tile[a]) for a in axes if tile[a] > 1}
-        larger = {a: min(self.p.grid[a], 2 * tile[a]) for a in axes if tile[a] < self.p.grid[a]}
+        larger = {
+            a: min(self.p.grid[a], 2 * tile[a])
+            for a in axes
+            if tile[a] < self.p.grid[a]
+        }
         for a, n in (*smaller.items(), *larger.items()):
             yield (*tile[:a], n, *tile[a + 1 :])
         for a, n in smaller.items():
@@ -107,7 +120,11 @@ class _Search:
         score = cost.seconds
         if cost.memory > self.memory:
             score += _OVER_BUDGET * cost.memory / max(1, self.memory)
-        dot_limit = self.limits.block if self.limits.forced else max(self.limits.block, DOT_BLOCK)
+        dot_limit = (
+            self.limits.block
+            if self.limits.forced
+            else max(self.limits.block, DOT_BLOCK)
+        )
         for size, limit in ((s.largest, self.limits.block), (s.largest_dot, dot_limit)):
             if size > limit:
                 score += _OVERSIZE * size / limit
@@ -117,7 +134,9 @@ class _Search:
         active = [a for a, n in enumerate(s.counts) if n > 1]
         rest = tuple(a for a, n in enumerate(s.counts) if n == 1)
         last = self.p.sequential
-        choices = permutations(active) if len(active) <= MAX_PERMUTED else [tuple(active)]
+        choices = (
+            permutations(active) if len(active) <= MAX_PERMUTED else [tuple(active)]
+        )
         best: tuple[Cost, tuple[int, ...]] | None = None
         for chosen in choices:
             order = (
@@ -145,7 +164,9 @@ def _half(n: int) -> int:
     return 1 << max(0, (n - 1).bit_length() - 1)
 
 
-def search(p: Pass, places: Mapping[object, Place], limits: Limits, memory: int) -> Found:
+def search(
+    p: Pass, places: Mapping[object, Place], limits: Limits, memory: int
+) -> Found:
     """Return the best tile for a pass that may hold `memory` bytes."""
     return _Search(p, places, limits, memory).run()
 

@@ -115,11 +115,15 @@ class Reduction(Rule):
         """Return accumulators of a kept part before anything was seen."""
         raise NotImplementedError
 
-    def partial(self, eqn: Equation, offsets: Sequence[Any], blocks: Sequence[Any]) -> Sequence[Any]:
+    def partial(
+        self, eqn: Equation, offsets: Sequence[Any], blocks: Sequence[Any]
+    ) -> Sequence[Any]:
         """Reduce one part: as many arrays as accumulators, of the kept part's shape."""
         raise NotImplementedError
 
-    def combine(self, eqn: Equation, first: Sequence[Any], second: Sequence[Any]) -> Sequence[Any]:
+    def combine(
+        self, eqn: Equation, first: Sequence[Any], second: Sequence[Any]
+    ) -> Sequence[Any]:
         """Join accumulators with accumulators or partials of a later part."""
         raise NotImplementedError
 
@@ -145,7 +149,9 @@ class Scan(Rule):
         """Return the carry before the first block; `shape` has length 1 on the axis."""
         raise NotImplementedError
 
-    def step(self, eqn: Equation, carry: Sequence[Any], block: Any) -> tuple[Any, Sequence[Any]]:
+    def step(
+        self, eqn: Equation, carry: Sequence[Any], block: Any
+    ) -> tuple[Any, Sequence[Any]]:
         """Return the result block and the carry for the next block."""
         raise NotImplementedError
 
@@ -191,6 +197,16 @@ def is_scalar(atom: Any) -> bool:
 
 
 __all__ = [
-    "REFUSALS", "RULES", "Link", "Need", "Reduction", "Rule", "Scan", "Var",
-    "bind", "is_scalar", "refuse", "register",
+    "REFUSALS",
+    "RULES",
+    "Link",
+    "Need",
+    "Reduction",
+    "Rule",
+    "Scan",
+    "Var",
+    "bind",
+    "is_scalar",
+    "refuse",
+    "register",
 ]
