@@ -1,0 +1,23 @@
+"""What the examples in docstrings and in docs/ run under: a user's settings.
+
+The tests turn 64-bit types and strict promotion on (tests/conftest.py); an example
+shows what somebody sees who has only installed jask, in a folder of its own.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _as_a_user_sees_it(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    if not isinstance(request.node, pytest.DoctestItem):
+        yield
+        return
+    monkeypatch.chdir(tmp_path)
+    with jax.enable_x64(False), jax.numpy_dtype_promotion("standard"):
+        yield

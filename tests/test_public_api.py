@@ -1,0 +1,92 @@
+"""Every public object has a docstring with an example that runs, and typed returns."""
+
+import ast
+import doctest
+import importlib.util
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import pytest
+
+import jask
+
+ROOT = Path(jask.__file__).parent
+PUBLIC_MODULES = ["jask", "jask.numpy", "jask.testing"]
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def public_objects() -> Iterator[tuple[str, Any]]:
+    """Yield the qualified name and value of every public function and class."""
+    for module_name in PUBLIC_MODULES:
+        if importlib.util.find_spec(module_name) is None:
+            continue
+        module = importlib.import_module(module_name)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isfunction(value) or inspect.isclass(value):
+                yield f"{module_name}.{name}", value
+
+
+OBJECTS = dict(public_objects())
+
+
+def has_own_example(value: Any) -> bool:
+    return ">>>" in (inspect.getdoc(value) or "")
+
+
+def seen_by_collection(value: Any) -> bool:
+    """Return whether --doctest-modules runs the object's examples already."""
+    try:
+        module = inspect.getmodule(value)
+        found = getattr(module, value.__name__, None) is value
+    except AttributeError:
+        return False
+    owner = getattr(inspect.unwrap(value), "__globals__", vars(module))
+    return found and owner is vars(module)
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_every_public_object_has_an_example(name: str):
+    assert has_own_example(OBJECTS[name]), f"{name} has no example in its docstring"
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, value in OBJECTS.items() if not seen_by_collection(value)]
+)
+def test_examples_of_generated_functions_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    value = OBJECTS[name]
+    test = doctest.DocTestParser().get_doctest(
+        inspect.getdoc(value) or "", {"jask": jask}, name, None, 0
+    )
+    report: list[str] = []
+    with jax.enable_x64(False), jax.numpy_dtype_promotion("standard"):
+        doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+def test_every_name_in_all_exists_once():
+    for module_name in PUBLIC_MODULES:
+        if importlib.util.find_spec(module_name) is None:
+            continue
+        module = importlib.import_module(module_name)
+        names = list(module.__all__)
+        assert len(names) == len(set(names))
+        assert not [n for n in names if not hasattr(module, n)]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_every_function_says_what_it_returns(path: Path):
+    functions = [
+        n
+        for n in ast.walk(ast.parse(path.read_text()))
+        if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert not [f.name for f in functions if f.returns is None]
