@@ -5,14 +5,14 @@ Every name the rest of jask needs from `jax.extend`, `jax.experimental` or
 release moves or renames something, the fix belongs in this file.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
 from jax._src import source_info_util
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, primitives
+from jax.extend.core import Jaxpr, JaxprEqn, Literal, Primitive, primitives
 
 __all__ = [
-    "ClosedJaxpr",
     "Jaxpr",
     "JaxprEqn",
     "Literal",
@@ -21,7 +21,7 @@ __all__ = [
     "source_line",
 ]
 
-source_info_util.register_exclusion(str(Path(__file__).parent))
+source_info_util.register_exclusion(f"{Path(__file__).parent}{os.sep}")
 
 
 def source_line(eqn: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jask.trace.flatten import Ref, Spec, Step, Template, flatten, freeze
+from jask.trace.flatten import Ref, Spec, Step, flatten, freeze
 from jask.trace.fold import fold, literal_key
 from jask.trace.graph import Node, Operation
 from jask.trace.ir import Atom, Equation, Literal, Program, Var

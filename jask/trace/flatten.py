@@ -127,7 +127,12 @@ def _spec(atom: Any, name: str, source: str) -> Spec:
             f"got {atom.aval} at {source or 'an unknown line'}"
         )
         raise UnsupportedPrimitiveError(msg)
-    return tuple(shape), atom.aval.dtype
+    return tuple(shape), _dtype(atom)
+
+
+def _dtype(atom: Any) -> np.dtype[Any]:
+    dtype: np.dtype[Any] = atom.aval.dtype
+    return dtype
 
 
 class _Flattener:
@@ -156,17 +161,14 @@ class _Flattener:
 
     def read(self, env: Mapping[Any, Ref], atom: Any) -> Ref:
         if isinstance(atom, _jax.Literal):
-            value = np.asarray(atom.val, atom.aval.dtype)
+            value = np.asarray(atom.val, _dtype(atom))
             return Literal(value) if value.ndim == 0 else self.constant(value)
         return env[atom]
 
     def run(self, jaxpr: Any, args: Iterable[Ref]) -> list[Ref]:
         """Append the steps of a jaxpr; return the references of its results."""
-        consts = getattr(jaxpr, "consts", ())
-        if isinstance(jaxpr, _jax.ClosedJaxpr):
-            jaxpr = jaxpr.jaxpr
         env: dict[Any, Ref] = dict(
-            zip(jaxpr.constvars, map(self.constant, consts), strict=True)
+            zip(jaxpr.constvars, map(self.constant, jaxpr.consts), strict=True)
         )
         env.update(zip(jaxpr.invars, args, strict=True))
         for eqn in jaxpr.eqns:

@@ -35,8 +35,8 @@ class Operation:
     """A pure function of in-memory arrays, compared by value."""
 
     function: Callable[..., Any]
-    """Takes the operands, returns a pytree of arrays; hashable, equal when it does the
-    same (a frozen dataclass with static arguments and derivative path, not a closure)."""
+    """Takes the operands, returns a pytree of arrays; hashable, equal when it does
+    the same (a frozen dataclass with static arguments and derivative path)."""
 
     name: str
     """Shown in jaxprs and plans."""

@@ -61,7 +61,8 @@ class Literal:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Element type."""
-        return self.value.dtype
+        dtype: np.dtype[Any] = self.value.dtype
+        return dtype
 
     @property
     def ndim(self) -> int:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from jask.trace.ir import Atom, Equation, Literal, Program, Var
 
 _SHORT = {"float": "f", "complex": "c", "int": "i", "uint": "u", "bfloat": "bf"}
@@ -15,6 +13,7 @@ def type_text(atom: Atom) -> str:
 
     Examples
     --------
+    >>> import numpy as np
     >>> type_text(Var((2, 3), np.dtype("float32")))
     'f32[2,3]'
     """
@@ -67,6 +66,7 @@ def show(program: Program) -> str:
 
     Examples
     --------
+    >>> import numpy as np
     >>> x = Var((3,), np.dtype("float32"))
     >>> print(show(Program(leaves=[x], outputs=[x])))
     leaves a:f32[3]

@@ -115,7 +115,7 @@ class _Numbering:
         return number
 
     def visit(self, root: Call) -> None:
-        """Number a call and all calls below it, without recursion."""
+        """Give numbers to a call and all calls below it, without recursion."""
         calls, stack = self.calls, [root]
         while stack:
             call = stack[-1]
@@ -152,8 +152,9 @@ def structure(targets: Sequence[Node]) -> Structure:
     >>> import numpy as np
     >>> from jask.trace.graph import Call, Dense, Operation, Result
     >>> def product():
-    ...     x = Dense((3,), np.dtype("f4"), np.ones(3, "f4"))
-    ...     return Result((3,), x.dtype, Call(Operation(np.dot, "dot", False), (x, x)), 0)
+    ...     x = Dense((3,), np.dtype("f4"), np.ones(3))
+    ...     dot = Operation(np.dot, "dot", x64=False)
+    ...     return Result((), x.dtype, Call(dot, (x, x)), 0)
     >>> structure([product()]) == structure([product()])
     True
     """
