@@ -8,6 +8,7 @@ somebody else was left behind. Where a file system has no locks nothing is remov
 import contextlib
 import errno
 import fcntl
+import functools
 import itertools
 import os
 from collections.abc import Iterator
@@ -25,13 +26,15 @@ def unique_name() -> str:
     >>> unique_name() != unique_name()
     True
     """
-    return f"{os.getpid()}-{_start_time()}-{next(_serial)}"
+    pid = os.getpid()
+    return f"{pid}-{_start_time(pid)}-{next(_serial)}"
 
 
-def _start_time() -> str:
-    """Return when this process started, in ticks since the machine did."""
+@functools.cache
+def _start_time(pid: int) -> str:
+    """Return when a process started, in ticks since the machine did."""
     try:
-        text = Path("/proc/self/stat").read_text(encoding="latin1")
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="latin1")
     except OSError:
         return "0"
     return text.rpartition(")")[2].split()[19]

@@ -46,3 +46,26 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release the file; reading afterwards is an error."""
+
+
+def require_fit(store: Store, box: Box, block: np.ndarray[Any, Any]) -> None:
+    """Raise ValueError unless the box lies in the store and the block fills it.
+
+    Examples
+    --------
+    >>> from jask.stores.memory import MemoryStore
+    >>> require_fit(MemoryStore(np.zeros(3)), Box((0,), (4,)), np.zeros(4))
+    Traceback (most recent call last):
+    ...
+    ValueError: The box must lie inside an array of shape (3,); got Box(...).
+    """
+    shape, dtype = store.shape, store.dtype
+    if len(box.start) != len(shape) or box not in Box.whole(shape):
+        msg = f"The box must lie inside an array of shape {shape}; got {box}."
+        raise ValueError(msg)
+    if block.shape != box.shape or block.dtype != dtype:
+        msg = (
+            f"The block must have shape {box.shape} and dtype {dtype}; "
+            f"got shape {block.shape} and dtype {block.dtype}."
+        )
+        raise ValueError(msg)

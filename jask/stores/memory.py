@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jask.geometry.box import Box
+from jask.stores.base import require_fit
 
 __all__ = ["MemoryStore"]
 
@@ -70,15 +71,7 @@ class MemoryStore:
 
     def read(self, box: Box, buffer: np.ndarray[Any, Any]) -> None:
         """Fill `buffer`, an array of the box's shape and this dtype."""
-        if box not in Box.whole(self.shape):
-            msg = f"The box must lie inside an array of shape {self.shape}; got {box}."
-            raise ValueError(msg)
-        if buffer.shape != box.shape or buffer.dtype != self.dtype:
-            msg = (
-                f"The buffer must have shape {box.shape} and dtype {self.dtype}; "
-                f"got shape {buffer.shape} and dtype {buffer.dtype}."
-            )
-            raise ValueError(msg)
+        require_fit(self, box, buffer)
         buffer[...] = self._array[box.slices]
 
     def write(self, box: Box, block: np.ndarray[Any, Any]) -> None:

@@ -40,6 +40,9 @@ _LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
 _LONGEST = 10_000
 _FIELDS = {"descr", "fortran_order", "shape"}
 _COMMENT = re.compile(r"\}\s*#\s*(\w+)\s*$")
+_NAMELESS = re.compile(
+    r"([<>|=]?)(?:V([1-9]\d{0,3})|f(1))"
+)  # how NumPy writes small types
 _OLD_LONG = re.compile(r"(?<=\d)L\b")  # Python 2 wrote 10L
 
 
@@ -201,10 +204,10 @@ def _shape(shape: Any, dtype: np.dtype[Any], file: DiskFile) -> tuple[int, ...]:
 
 def _dtype(descr: Any, text: str, wanted: Any, file: DiskFile) -> np.dtype[Any]:
     """Return the element type from the field, the comment and the `dtype` argument."""
-    given = None if wanted is None else checked_dtype(wanted)
-    match = re.fullmatch(r"[<|=]?V([1-9]\d{0,3})", descr) if _is_text(descr) else None
+    given = None if wanted is None else checked_dtype(wanted).newbyteorder("=")
+    match = _NAMELESS.fullmatch(descr) if _is_text(descr) else None
     if match is not None:
-        found = _small_type(int(match[1]), text, given, file)
+        found = _small_type(descr, int(match[2] or match[3]), text, given, file)
     else:
         found = _plain_dtype(descr, file)
     if given is not None and given != found.newbyteorder("="):
@@ -235,20 +238,20 @@ def _plain_dtype(descr: Any, file: DiskFile) -> np.dtype[Any]:
 
 
 def _small_type(
-    itemsize: int, text: str, given: np.dtype[Any] | None, file: DiskFile
+    descr: str, size: int, text: str, given: np.dtype[Any] | None, file: DiskFile
 ) -> np.dtype[Any]:
     """Return the type of elements that NumPy calls void."""
     comment = _COMMENT.search(text)
     named = SMALL_TYPES.get(comment[1]) if comment is not None else None
-    found = named or given
+    found = given if named is None else named
     if found is None:
         right = "a type with a name"
-        got = f"'V{itemsize}', plain bytes; say what they are, as in dtype='bfloat16'"
+        got = f"{descr!r}; say what it is, as in dtype='bfloat16'"
         raise _bad(file, "descr", right, got)
-    if found.itemsize != itemsize:
-        right = f"'V{found.itemsize}' for dtype {found}"
-        raise _bad(file, "descr", right, f"'V{itemsize}'")
-    return found
+    if found.itemsize != size or not is_small(found):
+        right = f"one of {found.itemsize} bytes for dtype {found}"
+        raise _bad(file, "descr", right, repr(descr))
+    return found.newbyteorder(">") if descr.startswith(">") else found
 
 
 def _raise_size(file: DiskFile, header: NpyHeader) -> None:

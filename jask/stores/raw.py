@@ -20,6 +20,7 @@ from jask.stores._dtypes import checked_dtype, checked_shape
 from jask.stores._file import DiskFile
 from jask.stores._move import MAPPED_RUN, Array, fetch, put
 from jask.stores._runs import Runs, pieces, runs_of
+from jask.stores.base import require_fit
 
 __all__ = ["RawStore", "open_raw"]
 
@@ -116,7 +117,7 @@ class RawStore:
 
     def read(self, box: Box, buffer: Array) -> None:
         """Fill `buffer`, a C-contiguous array of the box's shape and this dtype."""
-        self._require(box, buffer)
+        require_fit(self, box, buffer)
         if not buffer.flags.c_contiguous:
             msg = f"The buffer must be C-contiguous; got strides {buffer.strides}."
             raise ValueError(msg)
@@ -136,7 +137,7 @@ class RawStore:
 
     def write(self, box: Box, block: Array) -> None:
         """Store `block`, an array of the box's shape and this dtype, at `box`."""
-        self._require(box, block)
+        require_fit(self, box, block)
         if not self._file.writable:
             msg = f"The store must be opened for writing: {self.path}"
             raise PermissionError(msg)
@@ -200,19 +201,6 @@ class RawStore:
                     pages = mmap.mmap(fd, 0)
                 self._mapped = np.ndarray(self._shape, self._dtype, pages, self._offset)
             return self._mapped
-
-    def _require(self, box: Box, block: Array) -> None:
-        """Raise ValueError unless box, block and store fit each other."""
-        whole = Box.whole(self._shape)
-        if len(box.start) != len(whole.start) or box not in whole:
-            msg = f"The box must lie inside an array of shape {self._shape}; got {box}."
-            raise ValueError(msg)
-        if block.shape != box.shape or block.dtype != self._dtype:
-            msg = (
-                f"The block must have shape {box.shape} and dtype {self._dtype}; "
-                f"got shape {block.shape} and dtype {block.dtype}."
-            )
-            raise ValueError(msg)
 
 
 def open_raw(

@@ -1,0 +1,1 @@
+"""Helpers for testing jask and what is built on it."""
