@@ -1,0 +1,329 @@
+"""Pure `jax.numpy`-level functions where `jax.numpy` has none that is right.
+
+They take in-memory arrays and never see a DiskArray. Each says where it differs from
+`jax.numpy`; the differences are rows of docs/deviations.md.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+import numpy as np
+
+type Value = Any
+
+
+def index_dtype() -> Any:
+    """Return the dtype of indices: int64, since arrays have over 2**31 elements."""
+    return np.dtype(np.int64)
+
+
+def remainder(x1: Value, x2: Value) -> Value:
+    """Return the remainder of floor division; a zero has the divisor's sign."""
+    r = jnp.remainder(x1, x2)
+    if not jnp.issubdtype(r.dtype, jnp.floating):
+        return r
+    divisor = jnp.broadcast_to(jnp.asarray(x2, r.dtype), r.shape)
+    return jnp.where(r == 0, jnp.copysign(jnp.zeros_like(r), divisor), r)
+
+
+def floor_divide(x1: Value, x2: Value) -> Value:
+    """Return the floor of the quotient; a zero has the quotient's sign."""
+    q = jnp.floor_divide(x1, x2)
+    if not jnp.issubdtype(q.dtype, jnp.floating):
+        return q
+    a = jnp.broadcast_to(jnp.asarray(x1, q.dtype), q.shape)
+    b = jnp.broadcast_to(jnp.asarray(x2, q.dtype), q.shape)
+    exact = jnp.floor(a / b)  # infinities, NaN and signs of zero as division has them
+    special = ~jnp.isfinite(a) | ~jnp.isfinite(b) | (a == 0) | (b == 0)
+    small = jnp.isfinite(b) & (q == 0)
+    signed = jnp.copysign(q, a / b)
+    return jnp.where(special, exact, jnp.where(small, signed, q))
+
+
+def static_power(x: Value, *, exponent: int) -> Value:
+    """Return a power whose exponent is known while tracing, by multiplications."""
+    return jnp.power(x, exponent)
+
+
+def clip(x: Value, low: Value, high: Value) -> Value:
+    """Return values limited to [low, high]."""
+    return jnp.clip(x, low, high)
+
+
+def astype(x: Value, *, dtype: Any) -> Value:
+    """Return values converted; complex to real drops the imaginary part."""
+    if jnp.issubdtype(x.dtype, jnp.complexfloating) and not (
+        jnp.issubdtype(dtype, jnp.complexfloating) or dtype == np.bool_
+    ):
+        x = jnp.real(x)
+    return lax.convert_element_type(x, dtype) if dtype != np.bool_ else x != 0
+
+
+def full(value: Value, *, shape: tuple[int, ...], dtype: Any) -> Value:
+    """Return an array of one repeated value, which may itself be an array."""
+    out = jnp.broadcast_to(jnp.asarray(value), shape)
+    return out if dtype is None else astype(out, dtype=dtype)
+
+
+def arange(start: Value, step: Value, *, count: int, dtype: Any) -> Value:
+    """Return `start + i * step`; floats are computed in float64 and rounded once."""
+    work = np.dtype(np.float64) if jnp.issubdtype(dtype, jnp.inexact) else dtype
+    if dtype == np.bool_:
+        work = np.dtype(np.int64)
+    i = lax.iota(work, count)
+    first, by = jnp.asarray(start).astype(work), jnp.asarray(step).astype(work)
+    return (first + i * by).astype(dtype)
+
+
+def linspace(
+    start: Value, stop: Value, *, num: int, endpoint: bool, dtype: Any, axis: int
+) -> Value:
+    """Return evenly spaced values; with `endpoint` the last is exactly `stop`."""
+    work = np.dtype(
+        np.complex128 if jnp.issubdtype(dtype, jnp.complexfloating) else np.float64
+    )
+    a, b = jnp.broadcast_arrays(jnp.asarray(start), jnp.asarray(stop))
+    a, b = a.astype(work), b.astype(work)
+    gaps = num - 1 if endpoint else num
+    i = lax.iota(np.dtype(np.float64), num).reshape((num,) + (1,) * a.ndim)
+    out = a + i * ((b - a) / max(gaps, 1))
+    if endpoint and num > 1:
+        out = jnp.where(i == gaps, b, out)
+    if jnp.issubdtype(dtype, jnp.integer):
+        out = jnp.floor(out)
+    return jnp.moveaxis(out.astype(dtype), 0, axis)
+
+
+def basic_index(
+    x: Value,
+    *,
+    start: tuple[int, ...],
+    limit: tuple[int, ...],
+    stride: tuple[int, ...],
+    backwards: tuple[int, ...],
+    shape: tuple[int, ...],
+) -> Value:
+    """Return a strided, possibly reversed part of `x`, with axes dropped or added."""
+    out = lax.slice(x, start, limit, stride)
+    if backwards:
+        out = lax.rev(out, backwards)
+    return out if out.shape == shape else lax.reshape(out, shape)
+
+
+def advanced_index(
+    x: Value, arrays: tuple[Value, ...], *, key: tuple[Any, ...]
+) -> Value:
+    """Return `x[key]` where each `ARRAY` in the key stands for the next array."""
+    return x[full_key(key, arrays)]
+
+
+ARRAY = "array"
+"""Stands for an index array in a static key."""
+
+
+def full_key(key: tuple[Any, ...], arrays: tuple[Value, ...]) -> tuple[Any, ...]:
+    """Return a key with its arrays put back."""
+    rest = iter(arrays)
+    return tuple(next(rest) if isinstance(k, str) else _thawed(k) for k in key)
+
+
+def _thawed(entry: Any) -> Any:
+    """Return a slice from its frozen form; other entries as they are."""
+    return slice(*entry) if isinstance(entry, tuple) else entry
+
+
+def cumulative(
+    x: Value, *, axis: int, dtype: Any, include_initial: bool, product: bool
+) -> Value:
+    """Return running sums or products, in the default integer for small integers."""
+    x = x.astype(dtype)
+    out = jnp.cumprod(x, axis=axis) if product else jnp.cumsum(x, axis=axis)
+    if include_initial:
+        shape = tuple(1 if k == axis else n for k, n in enumerate(x.shape))
+        first = jnp.full(shape, 1 if product else 0, dtype)
+        out = jnp.concatenate([first, out], axis=axis)
+    return out
+
+
+def argsort(x: Value, *, axis: int, descending: bool) -> Value:
+    """Return stable sorting indices as int64."""
+    return jnp.argsort(x, axis=axis, descending=descending, stable=True).astype(
+        index_dtype()
+    )
+
+
+def sort(x: Value, *, axis: int, descending: bool) -> Value:
+    """Return sorted values."""
+    return jnp.sort(x, axis=axis, descending=descending, stable=True)
+
+
+def argmax(x: Value, *, axis: int | None, keepdims: bool) -> Value:
+    """Return the first index of the largest value as int64; a NaN is the largest."""
+    return jnp.argmax(x, axis=axis, keepdims=keepdims).astype(index_dtype())
+
+
+def argmin(x: Value, *, axis: int | None, keepdims: bool) -> Value:
+    """Return the first index of the smallest value as int64; a NaN is the smallest."""
+    return jnp.argmin(x, axis=axis, keepdims=keepdims).astype(index_dtype())
+
+
+def count_nonzero(x: Value, *, axis: Any, keepdims: bool) -> Value:
+    """Return how many elements are not zero as int64."""
+    return jnp.sum(x != 0, axis=axis, keepdims=keepdims, dtype=index_dtype())
+
+
+def searchsorted(x1: Value, x2: Value, sorter: Value, *, side: str) -> Value:
+    """Return where each of `x2` would be inserted in the sorted `x1`, as int64."""
+    small = x1.size * max(x2.size, 1) <= 2**27
+    method = "compare_all" if small else "scan"
+    found = jnp.searchsorted(x1, x2, side=side, sorter=sorter, method=method)
+    return found.astype(index_dtype())
+
+
+def isin(x1: Value, x2: Value, *, invert: bool) -> Value:
+    """Return whether each element of `x1` is in `x2`, by comparing with all of them."""
+    return jnp.isin(x1, x2, invert=invert, method="compare_all")
+
+
+def diff(x: Value, prepend: Value, append: Value, *, n: int, axis: int) -> Value:
+    """Return the n-th difference between neighbours."""
+    return jnp.diff(x, n=n, axis=axis, prepend=prepend, append=append)
+
+
+def reduce_where(
+    x: Value, where: Value, initial: Value, *, function: Any, **options: Any
+) -> Value:
+    """Return a reduction of the elements where a mask is true."""
+    if where is not None:
+        options["where"] = where
+    if initial is not None:
+        options["initial"] = initial
+    return function(x, **options)
+
+
+def unstack(x: Value, *, axis: int) -> tuple[Value, ...]:
+    """Return the slices of `x` along an axis."""
+    return tuple(
+        lax.squeeze(lax.slice_in_dim(x, i, i + 1, axis=axis), (axis,))
+        for i in range(x.shape[axis])
+    )
+
+
+def concat(arrays: list[Value], *, axis: int) -> Value:
+    """Return arrays joined along an axis, after promotion."""
+    return jnp.concatenate(arrays, axis=axis)
+
+
+def stack(arrays: list[Value], *, axis: int) -> Value:
+    """Return arrays joined along a new axis, after promotion."""
+    return jnp.stack(arrays, axis=axis)
+
+
+def where(condition: Value, x1: Value, x2: Value) -> Value:
+    """Return `x1` where the condition holds and `x2` elsewhere."""
+    return jnp.where(condition, x1, x2)
+
+
+def call_flat(
+    operands: list[Value], *, function: Any, tree: Any, constants: tuple[Any, ...]
+) -> Value:
+    """Call any function with operands put back among its constants."""
+    rest = iter(operands)
+    leaves = [
+        next(rest) if c is OPERAND else c.thawed() if isinstance(c, Frozen) else c
+        for c in constants
+    ]
+    args, kwargs = jax.tree.unflatten(tree, leaves)
+    return function(*args, **kwargs)
+
+
+class _OperandMark:
+    """Stands for an operand among the constants of a lifted call."""
+
+    def __repr__(self) -> str:
+        return "OPERAND"
+
+
+OPERAND = _OperandMark()
+"""Stands for an operand among the constants of a lifted call."""
+
+
+def spacing(start: Value, stop: Value, *, gaps: int) -> Value:
+    """Return the distance between values of a linspace; NaN when there is none."""
+    return (stop - start) / gaps if gaps > 0 else (stop - start) * jnp.nan
+
+
+def eye(k: Value, *, shape: tuple[int, int], dtype: Any) -> Value:
+    """Return ones on the diagonal `k`, a run-time integer."""
+    return (_column_less_row(shape) == k).astype(dtype)
+
+
+def triangle(x: Value, k: Value, *, upper: bool) -> Value:
+    """Return `x` with zeros on the wrong side of the diagonal `k`."""
+    offset = _column_less_row(x.shape[-2:])
+    keep = offset >= k if upper else offset <= k
+    return jnp.where(jnp.broadcast_to(keep, x.shape), x, jnp.zeros((), x.dtype))
+
+
+def _column_less_row(shape: tuple[int, ...]) -> Value:
+    """Return the column number less the row number."""
+    rows = lax.broadcasted_iota(index_dtype(), shape, 0)
+    return lax.broadcasted_iota(index_dtype(), shape, 1) - rows
+
+
+def nonzero(x: Value, *, size: int, fill_value: Any) -> tuple[Value, ...]:
+    """Return the first `size` indices of what is not zero, as int64."""
+    found = jnp.nonzero(x, size=size, fill_value=fill_value)
+    return tuple(i.astype(index_dtype()) for i in found)
+
+
+def repeat(x: Value, *, count: int, axis: int) -> Value:
+    """Return each element `count` times, by broadcasting."""
+    wide = jnp.broadcast_to(
+        jnp.expand_dims(x, axis + 1),
+        (*x.shape[: axis + 1], count, *x.shape[axis + 1 :]),
+    )
+    shape = (*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :])
+    return wide.reshape(shape)
+
+
+def take(x: Value, indices: Value, *, axis: int) -> Value:
+    """Return elements at run-time positions; what is out of range fills with NaN."""
+    return jnp.take(x, indices, axis=axis)
+
+
+def reshape(x: Value, *, shape: tuple[int, ...]) -> Value:
+    """Return the same elements in another shape."""
+    return lax.reshape(jnp.asarray(x), shape)
+
+
+def roll(x: Value, *, shift: tuple[int, ...], axis: tuple[int, ...]) -> Value:
+    """Return elements moved along axes."""
+    return jnp.roll(x, shift, axis)
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A small NumPy array among the constants of a lifted call, by value."""
+
+    data: bytes
+    """Its elements."""
+
+    shape: tuple[int, ...]
+    """Its shape."""
+
+    dtype: np.dtype[Any]
+    """Its dtype."""
+
+    @classmethod
+    def of(cls, array: np.ndarray[Any, Any]) -> "Frozen":
+        """Return an array by value."""
+        return cls(array.tobytes(), array.shape, array.dtype)
+
+    def thawed(self) -> np.ndarray[Any, Any]:
+        """Return the array."""
+        return np.frombuffer(self.data, self.dtype).reshape(self.shape)

@@ -1,0 +1,256 @@
+"""How every other function of `jax.numpy` becomes a function of DiskArrays.
+
+1. The arguments are bound to the signature of the `jax.numpy` function.
+2. Arrays anywhere in them, and Python numbers where the signature says ArrayLike,
+   are run-time operands; everything else is static.
+3. The function itself is the kernel: what streams is what its primitives allow.
+
+A function whose result has a shape that depends on values is evaluated at the call,
+in memory, unless `size=` is given. What jask does not offer is a row of `REFUSED`.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+import numpy as np
+from jask.numpy import _kernels
+from jask.numpy._engine import fetch, is_disk, to_disk
+from jask.numpy._table import call, check_operand, finish, is_array
+
+type Function = Callable[..., Any]
+
+_LIFTED = """{name} of `jax.numpy`, over arrays on disk.
+
+Parameters
+----------
+{parameters}
+    As in `jax.numpy.{name}`. Arrays, and Python numbers that stand for arrays, are
+    run-time operands; everything else is part of the program.
+
+Returns
+-------
+array
+    Shape and dtype as in `jax.numpy`. {memory}
+"""
+
+_LAZY = (
+    "Reads nothing until a value is asked for; then streams where its\n"
+    "    primitives do, and otherwise works in memory or raises MemoryBudgetError."
+)
+
+_EAGER = (
+    "The shape depends on values: evaluated at the call, in\n"
+    "    memory (MemoryBudgetError if it does not fit), or lazy where `size=` is given."
+)
+
+_EXAMPLE = """
+Examples
+--------
+>>> import jask
+>>> import jask.numpy as jnp
+>>> {source}
+{shown}
+"""
+
+
+def lifted(
+    function: Function,
+    summary: str = "",
+    example: str = "",
+    *,
+    module: str,
+    name: str = "",
+) -> Function:
+    """Return a `jax.numpy` function as a lazy function of DiskArrays."""
+    known = name or function.__name__
+    signature = inspect.signature(function)
+    traced = operand_names(signature)
+
+    @functools.wraps(function)
+    def lazy(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        return call_bound(function, known, bound, traced)
+
+    return _dressed(
+        lazy, known, signature, module, _doc(known, signature, summary, example, _LAZY)
+    )
+
+
+def evaluated(
+    function: Function, summary: str = "", example: str = "", *, module: str
+) -> Function:
+    """Return a function whose result's shape depends on values: evaluated at once.
+
+    With `size=`, which fixes the shape, it is lazy.
+    """
+    name = function.__name__
+    signature = inspect.signature(function)
+    traced = operand_names(signature)
+
+    @functools.wraps(function)
+    def eager(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        if bound.arguments.get("size") is not None:
+            return call_bound(function, name, bound, traced)
+        return _call_now(function, name, bound)
+
+    return _dressed(
+        eager, name, signature, module, _doc(name, signature, summary, example, _EAGER)
+    )
+
+
+def _dressed(
+    function: Function, name: str, signature: inspect.Signature, module: str, doc: str
+) -> Function:
+    """Give a lifted function the name and the signature of its model."""
+    del function.__wrapped__  # type: ignore[attr-defined]
+    function.__annotations__ = {}
+    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=plain, return_annotation=signature.empty
+    )
+    return finish(function, name, module, doc)
+
+
+def _doc(
+    name: str, signature: inspect.Signature, summary: str, example: str, memory: str
+) -> str:
+    """Return a docstring of our own for a lifted function."""
+    parameters = ", ".join(
+        ("*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else "")
+        + p.name
+        for p in signature.parameters.values()
+    )
+    text = _LIFTED.format(name=name, parameters=parameters, memory=memory)
+    if summary:
+        text = f"{summary}.\n" + text.partition("\n")[2]
+    if example:
+        source, _, shown = example.partition(" -> ")
+        text += _EXAMPLE.format(source=source, shown=shown)
+    return text
+
+
+def operand_names(signature: inspect.Signature) -> frozenset[str]:
+    """Return the parameters for which a Python number stands for an array."""
+    return frozenset(
+        p.name
+        for p in signature.parameters.values()
+        if "Array" in str(p.annotation) and p.name not in _ALWAYS_STATIC
+    )
+
+
+_ALWAYS_STATIC = frozenset(
+    ("axis", "axes", "k", "n", "N", "M", "deg", "num", "decimals", "offset", "source",
+     "shift", "pad_width", "indices_or_sections", "size", "minlength", "length", "m",
+     "total_repeat_length", "repeats", "ord", "invert", "bins", "range", "obj", "d")
+)  # fmt: skip
+
+
+def call_bound(
+    function: Function,
+    name: str,
+    bound: inspect.BoundArguments,
+    traced: frozenset[str],
+) -> Any:
+    """Call lazily: operands apart, the rest static."""
+    operands: list[Any] = []
+
+    def separate(value: Any, *, numbers: bool) -> Any:
+        if is_array(value) and (
+            numbers or not isinstance(value, (np.ndarray, np.generic))
+        ):
+            operands.append(check_operand(name, value))
+            return _kernels.OPERAND
+        if numbers and type(value) in (bool, int, float, complex):
+            operands.append(value)
+            return _kernels.OPERAND
+        return frozen(value)
+
+    kept = {
+        key: jax.tree.map(
+            functools.partial(separate, numbers=key in traced), value, is_leaf=_is_leaf
+        )
+        for key, value in bound.arguments.items()
+    }
+    remade = inspect.BoundArguments(bound.signature, kept)  # type: ignore[arg-type]
+    leaves, tree = jax.tree.flatten((remade.args, remade.kwargs), is_leaf=_is_leaf)
+    return call(
+        _kernels.call_flat,
+        operands,
+        name=name,
+        function=function,
+        tree=tree,
+        constants=tuple(leaves),
+    )
+
+
+def _is_leaf(value: Any) -> bool:
+    """Return whether a value is an argument as it stands."""
+    return is_array(value) or is_disk(value)
+
+
+def frozen(value: Any) -> Any:
+    """Return a static argument in a hashable form."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _kernels.Frozen.of(np.asarray(value))
+    return value
+
+
+def _call_now(function: Function, name: str, bound: inspect.BoundArguments) -> Any:
+    """Evaluate the operands, call in memory, and wrap the results."""
+    args, tree = jax.tree.flatten((bound.args, bound.kwargs), is_leaf=_is_leaf)
+    where = [i for i, a in enumerate(args) if is_disk(a) or is_array(a)]
+    for i, value in zip(where, fetch(name, *(args[i] for i in where)), strict=True):
+        args[i] = value
+    with jax.enable_x64(True):  # noqa: FBT003 - JAX's signature
+        positional, named = jax.tree.unflatten(tree, args)
+        return jax.tree.map(_wrapped, function(*positional, **named))
+
+
+def _wrapped(value: Any) -> Any:
+    """Return an array as a DiskArray; anything else as it is."""
+    return to_disk(np.asarray(value)) if is_array(value) else value
+
+
+def made(function: Function, *, module: str) -> Function:
+    """Return a function that makes an in-memory array, wrapped."""
+    name = function.__name__
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        return _wrapped(function(*args, **kwargs))
+
+    doc = f"{name} of `jax.numpy`; the result is in memory.\n"
+    return finish(make, name, module, doc)
+
+
+class IndexMaker:
+    """`mgrid`, `ogrid`, `r_` or `c_` of `jax.numpy`: arrays by slice notation."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the arrays that a key describes."""
+        key = jax.tree.map(_fetched, key, is_leaf=_is_leaf)
+        return jax.tree.map(_wrapped, self._model[key])
+
+
+def _fetched(value: Any) -> Any:
+    """Return the values of a DiskArray; anything else as it is."""
+    return fetch("index", value)[0] if is_disk(value) else value
+
+
+REFUSED = {
+    "einsum_path": "returns a plan, not an array; jax.numpy.einsum_path on shapes",
+    "frompyfunc": "makes a function; jask.lift runs any function on DiskArrays",
+    "load": "jask.open opens files without reading them",
+    "save": "jask.save writes arrays of any size",
+    "savez": "jask.save({path: x, ...}) writes several arrays in one set of passes",
+    "ufunc": "a type of functions, not of arrays",
+    "vectorize": "makes a function; jask.lift(jax.numpy.vectorize(f)) runs it",
+}
+"""Names of `jax.numpy` that jask does not have, each with its reason."""

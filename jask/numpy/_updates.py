@@ -1,0 +1,89 @@
+"""Kernels of `x.at[key].method(values)`: pure functions of in-memory arrays."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+
+from jask.numpy._kernels import full_key
+from jask.numpy._keys import Basic
+
+type Value = Any
+
+_COMBINE = {
+    "add": jnp.add,
+    "subtract": jnp.subtract,
+    "multiply": jnp.multiply,
+    "divide": jnp.divide,
+    "power": jnp.power,
+    "min": jnp.minimum,
+    "max": jnp.maximum,
+}
+
+
+def combined(x: Value, values: Value, method: str) -> Value:
+    """Return `x` and values of its shape combined, in the dtype of `x`."""
+    if method == "set":
+        return values.astype(x.dtype)
+    return _COMBINE[method](x, values).astype(x.dtype)
+
+
+def sliced(x: Value, values: Value, *, part: Basic, method: str) -> Value:
+    """Return `x` updated where a key without arrays selects.
+
+    The values are spread to the shape of `x` by padding; what the key selects comes
+    from them and the rest from `x`.
+    """
+    values = jnp.broadcast_to(jnp.asarray(values), part.shape)
+    values = lax.reshape(values, part.taken)
+    if part.backwards:
+        values = lax.rev(values, part.backwards)
+    if 0 in part.taken:
+        return x
+    rows = zip(part.start, part.limit, part.stride, x.shape, strict=True)
+    edges = [(low, n - high, step - 1) for low, high, step, n in rows]
+    spread = lax.pad(values, jnp.zeros((), values.dtype), edges)
+    return jnp.where(_selected(part, x.shape), combined(x, spread, method), x)
+
+
+def _selected(part: Basic, shape: tuple[int, ...]) -> Value:
+    """Return where a key without arrays selects, in the shape of the array."""
+    mask = jnp.ones(shape, bool)
+    rows = zip(part.start, part.limit, part.stride, shape, strict=True)
+    for axis, (low, high, step, n) in enumerate(rows):
+        if (low, high, step) == (0, n, 1):
+            continue
+        i = lax.broadcasted_iota(jnp.int64, shape, axis)
+        mask &= (i >= low) & (i < high)
+        if step > 1:
+            mask &= (i - low) % step == 0
+    return mask
+
+
+def masked(x: Value, mask: Value, values: Value, *, method: str) -> Value:
+    """Return `x` updated where a mask of its leading axes is true."""
+    mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
+    values = jnp.broadcast_to(jnp.asarray(values), x.shape)
+    return jnp.where(jnp.broadcast_to(mask, x.shape), combined(x, values, method), x)
+
+
+def scattered(
+    x: Value,
+    values: Value,
+    arrays: tuple[Value, ...],
+    *,
+    key: tuple[Any, ...],
+    method: str,
+    options: tuple[tuple[str, Any], ...],
+) -> Value:
+    """Return `x` updated at index arrays."""
+    if method in ("set", "min", "max"):
+        values = jnp.asarray(values).astype(x.dtype)
+    return getattr(x.at[full_key(key, arrays)], method)(values, **dict(options))
+
+
+def applied(
+    x: Value, arrays: tuple[Value, ...], *, key: tuple[Any, ...], function: Any
+) -> Value:
+    """Return `x` with a function applied to the elements at a key."""
+    return x.at[full_key(key, arrays)].apply(function)

@@ -1,0 +1,229 @@
+"""`asarray` and its kin: an array from anything that holds numbers.
+
+A DiskArray stays what it is; a tracer or a JAX array is used as it is (JAX arrays do
+not change); NumPy data are copied, so that later changes do not show; other
+libraries' arrays come through DLPack; nested lists become NumPy arrays first.
+"""
+
+from typing import Any
+
+import jax
+
+import numpy as np
+from jask.numpy import _kernels
+from jask.numpy._engine import is_disk, to_disk
+from jask.numpy._table import (
+    Array,
+    as_dtype,
+    call,
+    check_device,
+    default_dtype,
+    dtype_or_none,
+    is_wide,
+)
+
+
+def asarray(
+    obj: Any,
+    /,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    copy: bool | None = None,
+) -> Array:
+    """Make an array from anything that holds numbers.
+
+    Parameters
+    ----------
+    obj : array, scalar, nested sequence or buffer
+        A DiskArray, a JAX or NumPy array, an array of another library (through
+        DLPack), a Python scalar, nested lists of them, or an object with the buffer
+        protocol.
+    dtype : dtype, optional
+        The dtype of the result; default: that of `obj`, or JAX's default for Python
+        numbers.
+    device : device, optional
+        Must be the one device there is.
+    copy : bool, optional
+        False: raise ValueError where the values would have to be copied.
+
+    Returns
+    -------
+    array
+        In memory where `obj` is; a DiskArray stays lazy.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> jask.materialize(jnp.asarray([[1, 2], [3, 4]]))
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
+    check_device("asarray", device)
+    target = dtype_or_none(dtype)
+    if copy is False and not (is_disk(obj) or isinstance(obj, jax.Array)):
+        msg = f"asarray: a {type(obj).__name__} must be copied; copy=False was given."
+        raise ValueError(msg)
+    value = to_disk(_in_memory(obj, target))
+    if target is None or value.dtype == target:
+        return value
+    if copy is False:
+        msg = f"asarray: {value.dtype} to {target} must copy; copy=False was given."
+        raise ValueError(msg)
+    return call(
+        _kernels.astype, value, name="astype", wide=is_wide(target), dtype=target
+    )
+
+
+def array(object: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
+    """Make an array; `asarray` by NumPy's older name.
+
+    Parameters
+    ----------
+    object : array, scalar, nested sequence or buffer
+        What `asarray` takes.
+    dtype : dtype, optional
+        The dtype of the result.
+    copy : bool, optional
+        As for `asarray`.
+
+    Returns
+    -------
+    array
+        In memory where `object` is; a DiskArray stays lazy.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> jask.materialize(jnp.array([1.5, 2.5]))
+    Array([1.5, 2.5], dtype=float32)
+    """
+    return asarray(object, dtype, copy=copy)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """Make an array from another library's array, through DLPack.
+
+    Parameters
+    ----------
+    x : object with `__dlpack__`
+        The array to take.
+    device : device, optional
+        Must be the one device there is.
+    copy : bool, optional
+        False: raise ValueError, since the values are always copied.
+
+    Returns
+    -------
+    array
+        An array in memory.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> import numpy as np
+    >>> jask.materialize(jnp.from_dlpack(np.arange(3, dtype=np.int32)))
+    Array([0, 1, 2], dtype=int32)
+    """
+    check_device("from_dlpack", device)
+    if is_disk(x):
+        return x
+    if copy is False:
+        msg = "from_dlpack: values are always copied; copy=False was given."
+        raise ValueError(msg)
+    return to_disk(np.array(np.from_dlpack(x), copy=True))
+
+
+def _in_memory(obj: Any, dtype: Any) -> Any:
+    """Return a DiskArray, a JAX array or a NumPy array that nobody else changes."""
+    if is_disk(obj) or isinstance(obj, jax.Array):
+        return obj
+    if isinstance(obj, (np.ndarray, np.generic)):
+        return _native(np.array(obj, copy=True))
+    if hasattr(obj, "__dlpack__"):
+        return np.array(np.from_dlpack(obj), copy=True)
+    if isinstance(obj, (list, tuple)) and _holds_arrays(obj):
+        return _stacked(obj)
+    return _from_python(obj, dtype)
+
+
+def _native(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return numbers in native byte order; anything else is a TypeError."""
+    as_dtype(value.dtype)
+    return value.astype(value.dtype.newbyteorder("="), copy=False)
+
+
+def _holds_arrays(obj: Any) -> bool:
+    """Return whether nested lists hold DiskArrays or JAX arrays."""
+    if isinstance(obj, (list, tuple)):
+        return any(map(_holds_arrays, obj))
+    return is_disk(obj) or isinstance(obj, jax.Array)
+
+
+def _stacked(obj: Any) -> Any:
+    """Return nested lists that hold arrays as one array, lazily."""
+    if isinstance(obj, (list, tuple)):
+        return call(_kernels.stack, [_stacked(o) for o in obj], name="stack", axis=0)
+    return obj
+
+
+def _from_python(obj: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """Return Python numbers, nested lists or a buffer as a NumPy array.
+
+    Python numbers take JAX's default dtypes; other elements keep theirs.
+    """
+    try:
+        value = np.array(obj)
+    except ValueError as error:
+        msg = f"asarray: nested sequences must be rectangular: {error}"
+        raise ValueError(msg) from error
+    if isinstance(obj, (bool, int, float, complex)):
+        kind = type(obj)
+    elif isinstance(obj, (list, tuple)):
+        kind = _python_kind(obj)
+    else:
+        return _native(value)
+    if kind is None or dtype is not None:
+        return _native(value)
+    target = default_dtype(kind)
+    if target.kind in "iu" and value.size:
+        _check_range(value, target)
+    return value.astype(target)
+
+
+def _python_kind(obj: Any) -> Any:
+    """Return the widest Python type in nested lists; None for NumPy scalars."""
+    order = (bool, int, float, complex)
+    best, stack = -1, [obj]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, (list, tuple)):
+            stack.extend(item)
+        elif isinstance(item, (np.ndarray, np.generic)):
+            return None
+        elif type(item) in order:
+            best = max(best, order.index(type(item)))
+        else:
+            msg = f"asarray: must be given numbers or bools; got {type(item).__name__}."
+            raise TypeError(msg)
+    return float if best < 0 else order[best]
+
+
+def _check_range(value: np.ndarray[Any, Any], target: np.dtype[Any]) -> None:
+    """Raise OverflowError where Python integers do not fit the default integer."""
+    limits = np.iinfo(target)
+    if (
+        value.dtype.kind not in "iub"
+        or value.min() < limits.min
+        or value.max() > limits.max
+    ):
+        msg = f"asarray: a Python integer does not fit {target}; give dtype=."
+        raise OverflowError(msg)
+
+
+__all__ = [
+    "array", "asarray", "from_dlpack",
+]  # fmt: skip

@@ -1,0 +1,37 @@
+"""The Fourier transforms of the standard, and `jax.numpy.fft` beyond it.
+
+A transform needs its own axes whole; along the others it streams.
+"""
+
+from functools import partial
+
+import jax.numpy as jnp
+
+from jask.numpy import _lift
+
+_lifted = partial(_lift.lifted, module=__name__)
+
+fft = _lifted(jnp.fft.fft, "Fourier transform along one axis")
+fft2 = _lifted(jnp.fft.fft2, "Fourier transform along two axes")
+fftfreq = _lifted(jnp.fft.fftfreq, "Sample frequencies of a transform")
+fftn = _lifted(jnp.fft.fftn, "Fourier transform along several axes")
+fftshift = _lifted(jnp.fft.fftshift, "Move the zero frequency to the middle")
+hfft = _lifted(jnp.fft.hfft, "Fourier transform of a Hermitian signal")
+ifft = _lifted(jnp.fft.ifft, "Inverse Fourier transform along one axis")
+ifft2 = _lifted(jnp.fft.ifft2, "Inverse Fourier transform along two axes")
+ifftn = _lifted(jnp.fft.ifftn, "Inverse Fourier transform along several axes")
+ifftshift = _lifted(jnp.fft.ifftshift, "Undo `fftshift`")
+ihfft = _lifted(jnp.fft.ihfft, "Inverse Fourier transform of a Hermitian signal")
+irfft = _lifted(jnp.fft.irfft, "Inverse of `rfft`")
+irfft2 = _lifted(jnp.fft.irfft2, "Inverse of `rfft2`")
+irfftn = _lifted(jnp.fft.irfftn, "Inverse of `rfftn`")
+rfft = _lifted(jnp.fft.rfft, "Fourier transform of a real signal along one axis")
+rfft2 = _lifted(jnp.fft.rfft2, "Fourier transform of a real signal along two axes")
+rfftfreq = _lifted(jnp.fft.rfftfreq, "Sample frequencies of a real transform")
+rfftn = _lifted(jnp.fft.rfftn, "Fourier transform of a real signal, several axes")
+
+__all__ = [
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn",
+    "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq",
+    "rfftn",
+]  # fmt: skip

@@ -1,0 +1,369 @@
+"""Indexing: `x[key]`, `x[key] = v`, `x.at[key]`, take and take_along_axis.
+
+1. Keys of integers, slices and new axes are slices, reversals and reshapes: they
+   stream, whatever the steps.
+2. Setting with such a key is a choice between `x` and the padded values: it streams.
+3. Index arrays are run-time operands of a gather or scatter.
+4. A mask selects a number of elements that depends on values: it is evaluated at the
+   call, in memory. Setting with a mask and a single value is a `where`, and streams.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+
+import numpy as np
+from jask.numpy import _kernels, _keys, _updates
+from jask.numpy._engine import fetch, in_memory_value, is_traced, to_disk
+from jask.numpy._keys import Key
+from jask.numpy._table import (
+    Array,
+    Operand,
+    axis_index,
+    call,
+    check_operand,
+    ndim_of,
+    shape_of,
+)
+
+
+def getitem(x: Array, key: Any) -> Array:
+    """Return `x[key]`."""
+    parsed = _keys.parse(shape_of(x), key)
+    if parsed.is_basic:
+        return _slice(x, parsed)
+    whole_mask = len(parsed.entries) == 1 and len(parsed.masks) == 1
+    if whole_mask and not is_traced(x) and parsed.masks[0].shape == shape_of(x):
+        value, mask = fetch("boolean indexing", x, parsed.masks[0])
+        return to_disk(value[mask])
+    if len(parsed.arrays) == 1 and any(map(_is_single, parsed.masks)):
+        return _single_bool(x, parsed)
+    parsed = without_masks(parsed)
+    slicing, left = _keys.split(parsed)
+    part = _slice(x, slicing)
+    return call(
+        _kernels.advanced_index,
+        part,
+        parsed.arrays,
+        name="getitem",
+        wide=True,
+        key=left,
+    )
+
+
+def _slice(x: Array, key: Key) -> Array:
+    """Return the part that a key without arrays takes."""
+    part = _keys.basic(key)
+    if part.is_everything(shape_of(x)):
+        return x
+    return call(
+        _kernels.basic_index,
+        x,
+        name="getitem",
+        start=part.start,
+        limit=part.limit,
+        stride=part.stride,
+        backwards=part.backwards,
+        shape=part.shape,
+    )
+
+
+def without_masks(key: Key) -> Key:
+    """Return a key with integer arrays in the place of masks."""
+    masks = key.masks
+    if not masks:
+        return key
+    known = iter(fetch("boolean indexing", *masks))
+    entries: list[Any] = []
+    for entry in key.entries:
+        if not _keys.is_mask(entry):
+            entries.append(entry)
+            continue
+        value = next(known)
+        if not value.ndim:
+            msg = "a single bool cannot be mixed with arrays in an index."
+            raise IndexError(msg)
+        entries.extend(np.nonzero(value))
+    return Key(tuple(entries), key.shape)
+
+
+def _single_bool(x: Array, key: Key) -> Array:
+    """Return `x[key]` where the key holds single bools: a new axis of length 1 or 0."""
+    at = next(i for i, e in enumerate(key.entries) if _is_single(e))
+    (known,) = fetch("boolean indexing", key.entries[at])
+    entries = list(key.entries)
+    entries[at] = None
+    before = [e for e in entries[:at] if type(e) is not int]
+    out = getitem(x, tuple(entries))
+    return getitem(out, (slice(None),) * len(before) + (slice(0, int(known)),))
+
+
+def _is_single(entry: Any) -> bool:
+    """Return whether an entry is a mask without axes."""
+    return _keys.is_mask(entry) and not entry.shape
+
+
+def update(x: Array, key: Any, values: Operand, method: str, **options: Any) -> Array:
+    """Return `x` with the elements at `key` set, added to, multiplied, ..."""
+    parsed = _keys.parse(shape_of(x), key)
+    value = check_operand(f"at[...].{method}", values)
+    masks = parsed.masks
+    if parsed.is_basic:
+        return call(
+            _updates.sliced,
+            x,
+            value,
+            name=f"at_{method}",
+            wide=True,
+            part=_keys.basic(parsed),
+            method=method,
+        )
+    if masks and len(parsed.arrays) == 1 and _leading(parsed):
+        rest = ndim_of(x) - len(masks[0].shape)
+        if ndim_of(value) <= rest:
+            return call(
+                _updates.masked, x, masks[0], value, name=f"at_{method}", method=method
+            )
+    parsed = without_masks(parsed)
+    return call(
+        _updates.scattered,
+        x,
+        value,
+        parsed.arrays,
+        name=f"at_{method}",
+        wide=True,
+        key=_keys.frozen(parsed),
+        method=method,
+        options=tuple(sorted(options.items())),
+    )
+
+
+def _leading(key: Key) -> bool:
+    """Return whether a key is one mask and whole slices behind it."""
+    return _keys.is_mask(key.entries[0]) and all(
+        e == slice(None) for e in key.entries[1:]
+    )
+
+
+def update_with(x: Array, key: Any, function: Any) -> Array:
+    """Return `x` with a function applied to the elements at `key`."""
+    parsed = without_masks(_keys.parse(shape_of(x), key))
+    return call(
+        _updates.applied,
+        x,
+        parsed.arrays,
+        name="at_apply",
+        wide=True,
+        key=_keys.frozen(parsed),
+        function=function,
+    )
+
+
+class At:
+    """What `x.at` is: `x.at[key].set(v)` is `x` with those elements replaced.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> jask.materialize(jnp.asarray([1, 2, 3]).at[1].add(10))
+    Array([ 1, 12,  3], dtype=int32)
+    """
+
+    def __init__(self, x: Array) -> None:
+        self._x = x
+
+    def __getitem__(self, key: Any) -> "AtKey":
+        """Return the place that is updated."""
+        return AtKey(self._x, key)
+
+
+class AtKey:
+    """A place in an array; each method returns a new array."""
+
+    def __init__(self, x: Array, key: Any) -> None:
+        self._x = x
+        self._key = key
+
+    def get(self, **options: Any) -> Array:
+        """Return the elements."""
+        _only_hints(options)
+        return getitem(self._x, self._key)
+
+    def set(self, values: Operand, **options: Any) -> Array:
+        """Return the array with the elements replaced."""
+        return update(self._x, self._key, values, "set", **options)
+
+    def add(self, values: Operand, **options: Any) -> Array:
+        """Return the array with values added to the elements."""
+        return update(self._x, self._key, values, "add", **options)
+
+    def subtract(self, values: Operand, **options: Any) -> Array:
+        """Return the array with values subtracted from the elements."""
+        return update(self._x, self._key, values, "subtract", **options)
+
+    def multiply(self, values: Operand, **options: Any) -> Array:
+        """Return the array with the elements multiplied by values."""
+        return update(self._x, self._key, values, "multiply", **options)
+
+    mul = multiply
+
+    def divide(self, values: Operand, **options: Any) -> Array:
+        """Return the array with the elements divided by values."""
+        return update(self._x, self._key, values, "divide", **options)
+
+    def power(self, values: Operand, **options: Any) -> Array:
+        """Return the array with the elements raised to powers."""
+        return update(self._x, self._key, values, "power", **options)
+
+    def min(self, values: Operand, **options: Any) -> Array:
+        """Return the array with the elements limited from above."""
+        return update(self._x, self._key, values, "min", **options)
+
+    def max(self, values: Operand, **options: Any) -> Array:
+        """Return the array with the elements limited from below."""
+        return update(self._x, self._key, values, "max", **options)
+
+    def apply(self, function: Any, **options: Any) -> Array:
+        """Return the array with a function applied to the elements."""
+        _only_hints(options)
+        return update_with(self._x, self._key, function)
+
+
+def _only_hints(options: dict[str, Any]) -> None:
+    """Raise TypeError for options that would change the result."""
+    for name in options:
+        if name not in ("indices_are_sorted", "unique_indices"):
+            msg = f"at[...]: the option {name} is not supported here."
+            raise TypeError(msg)
+
+
+def take(
+    x: Operand,
+    indices: Operand,
+    /,
+    axis: int | None = None,
+    *,
+    mode: str | None = None,
+    fill_value: Any = None,
+) -> Array:
+    """Elements at given positions along an axis.
+
+    Parameters
+    ----------
+    x : array
+        The operand.
+    indices : array of integers
+        Positions; negative ones count from the end.
+    axis : int or None
+        Where; None: flatten first.
+    mode : {"fill", "clip", "wrap"}, optional
+        What is done with positions out of range. Default: IndexError where they are
+        known in memory at the call, otherwise "fill" (NaN).
+    fill_value : scalar, optional
+        For "fill".
+
+    Returns
+    -------
+    array
+        The axis of `x` replaced by the axes of `indices`; the dtype of `x`. A gather.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> jask.materialize(jnp.take(jnp.asarray([5, 6, 7]), jnp.asarray([2, 0])))
+    Array([7, 5], dtype=int32)
+    """
+    value = (
+        call(_kernels.reshape, x, name="reshape", shape=(-1,)) if axis is None else x
+    )
+    where = axis_index(0 if axis is None else axis, ndim_of(value))
+    positions = _integers("take", indices)
+    if mode is None:
+        _check_known(positions, shape_of(value)[where], where)
+    return call(
+        jnp.take,
+        value,
+        positions,
+        name="take",
+        wide=True,
+        axis=where,
+        mode=mode,
+        fill_value=fill_value,
+    )
+
+
+def take_along_axis(
+    x: Operand, indices: Operand, /, axis: int | None = -1, *, mode: str | None = None
+) -> Array:
+    """Elements at positions along an axis that differ from lane to lane.
+
+    Parameters
+    ----------
+    x : array
+        The operand.
+    indices : array of integers
+        As many axes as `x`; the other axes broadcast.
+    axis : int or None
+        Where; None: flatten `x` first.
+    mode : {"fill", "clip"}, optional
+        What is done with positions out of range, as for `take`.
+
+    Returns
+    -------
+    array
+        The shape of `indices` along the axis; the dtype of `x`. A gather.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> x = jnp.asarray([[5, 6], [7, 8]])
+    >>> jask.materialize(jnp.take_along_axis(x, jnp.asarray([[1], [0]])))
+    Array([[6],
+           [7]], dtype=int32)
+    """
+    value = (
+        call(_kernels.reshape, x, name="reshape", shape=(-1,)) if axis is None else x
+    )
+    where = axis_index(0 if axis is None else axis, ndim_of(value))
+    positions = _integers("take_along_axis", indices)
+    if mode is None:
+        _check_known(positions, shape_of(value)[where], where)
+    options = {"axis": where, "mode": mode}
+    return call(
+        jnp.take_along_axis,
+        value,
+        positions,
+        name="take_along_axis",
+        wide=True,
+        **options,
+    )
+
+
+def _integers(name: str, indices: Operand) -> Operand:
+    """Return index operands; TypeError for other kinds."""
+    found = check_operand(name, indices)
+    kind = np.dtype(found.dtype).kind if hasattr(found, "dtype") else type(found)
+    if kind not in ("i", "u", int):
+        msg = f"{name}: indices must be integers; got {getattr(found, 'dtype', kind)}."
+        raise TypeError(msg)
+    return found
+
+
+def _check_known(indices: Operand, length: int, axis: int) -> None:
+    """Raise IndexError where indices are in memory and out of range."""
+    known = indices if isinstance(indices, int) else in_memory_value(indices)
+    if known is None or np.size(known) == 0:
+        return
+    low, high = int(np.min(known)), int(np.max(known))
+    if low < -length or high >= length:
+        worst = high if high >= length else low
+        msg = f"index {worst} is out of bounds for axis {axis} of length {length}."
+        raise IndexError(msg)
+
+
+__all__ = [
+    "take", "take_along_axis",
+]  # fmt: skip

@@ -1,0 +1,205 @@
+"""Operators, methods and properties of DiskArray, on values and on tracers alike.
+
+Each is the function of the same meaning: an operator and its function cannot differ.
+`attach` runs once, when `jask.numpy` is imported.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from jask.hijax.type import attach_method, attach_operator, attach_property
+from jask.numpy import (
+    binary,
+    dtypes,
+    elementwise,
+    indexing,
+    joining,
+    linear,
+    manipulation,
+    searching,
+    sorting,
+    statistical,
+    unary,
+    utility,
+)
+from jask.numpy._engine import is_disk
+from jask.numpy._table import DEVICE, Array, is_array
+
+type Method = Callable[..., Any]
+
+BINARY: dict[str, Method] = {
+    "add": binary.add,
+    "and": binary.bitwise_and,
+    "floordiv": binary.floor_divide,
+    "lshift": binary.bitwise_left_shift,
+    "matmul": linear.matmul,
+    "mod": binary.remainder,
+    "mul": binary.multiply,
+    "or": binary.bitwise_or,
+    "pow": elementwise.pow,
+    "rshift": binary.bitwise_right_shift,
+    "sub": binary.subtract,
+    "truediv": binary.divide,
+    "xor": binary.bitwise_xor,
+}
+"""Operators with a reflected and an in-place form."""
+
+COMPARE: dict[str, Method] = {
+    "eq": binary.equal,
+    "ge": binary.greater_equal,
+    "gt": binary.greater,
+    "le": binary.less_equal,
+    "lt": binary.less,
+    "ne": binary.not_equal,
+}
+"""Comparisons."""
+
+UNARY: dict[str, Method] = {
+    "abs": unary.abs,
+    "invert": unary.bitwise_invert,
+    "neg": unary.negative,
+    "pos": unary.positive,
+}
+"""Operators of one operand."""
+
+
+def _operand(x: Any) -> bool:
+    """Return whether an operator takes `x`; others may know how to handle it."""
+    return is_array(x) or isinstance(x, (bool, int, float, complex)) or is_disk(x)
+
+
+def _forward(function: Method) -> Method:
+    """Return the method of `x op y`."""
+
+    def method(self: Array, other: Any) -> Any:
+        return function(self, other) if _operand(other) else NotImplemented
+
+    return method
+
+
+def _reflected(function: Method) -> Method:
+    """Return the method of `y op x` where `y` does not know jask."""
+
+    def method(self: Array, other: Any) -> Any:
+        return function(other, self) if _operand(other) else NotImplemented
+
+    return method
+
+
+def _divmod(x: Array, y: Any) -> tuple[Array, Array]:
+    """Return the floor of the quotient and the remainder."""
+    return binary.floor_divide(x, y), binary.remainder(x, y)
+
+
+def astype(self: Array, dtype: Any, copy: bool = True, device: Any = None) -> Array:  # noqa: FBT001, FBT002
+    """Return the values converted to another dtype."""
+    return dtypes.astype(self, dtype, copy=copy, device=device)
+
+
+def reshape(self: Array, *shape: Any, order: str = "C") -> Array:
+    """Return the same elements in another shape."""
+    return manipulation.reshape(self, _unpacked(shape), order)
+
+
+def transpose(self: Array, *axes: Any) -> Array:
+    """Return the axes in another order, by default the reverse."""
+    order = _unpacked(axes) if axes else None
+    return manipulation.transpose(self, order)
+
+
+def _unpacked(given: tuple[Any, ...]) -> Any:
+    """Return `(2, 3)` for both `f(2, 3)` and `f((2, 3))`."""
+    one = len(given) == 1 and (given[0] is None or isinstance(given[0], (tuple, list)))
+    return given[0] if one else given
+
+
+def clip(self: Array, min: Any = None, max: Any = None) -> Array:
+    """Return the values limited to [min, max]."""
+    return elementwise.clip(self, min, max)
+
+
+def to_device(self: Array, device: Any, /, *, stream: Any = None) -> Array:
+    """Return the array itself: there is one device."""
+    if device != DEVICE or stream is not None:
+        msg = f"to_device: must be {DEVICE!r}, without a stream; got {device!r}."
+        raise ValueError(msg)
+    return self
+
+
+def array_namespace(_self: Array, /, *, api_version: str | None = None) -> Any:
+    """Return `jask.numpy`."""
+    import jask.numpy as namespace  # noqa: PLC0415 - the namespace imports this module
+
+    if api_version not in (None, *SUPPORTED):
+        msg = (
+            f"the API version must be one of {SUPPORTED} or None; got {api_version!r}."
+        )
+        raise ValueError(msg)
+    return namespace
+
+
+SUPPORTED = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+"""Versions of the standard that the namespace satisfies."""
+
+
+METHODS: dict[str, Method] = {
+    "all": utility.all,
+    "any": utility.any,
+    "argmax": searching.argmax,
+    "argmin": searching.argmin,
+    "argsort": sorting.argsort,
+    "astype": astype,
+    "clip": clip,
+    "conj": unary.conj,
+    "conjugate": unary.conj,
+    "flatten": manipulation.ravel,
+    "max": statistical.max,
+    "mean": statistical.mean,
+    "min": statistical.min,
+    "nonzero": searching.nonzero,
+    "prod": statistical.prod,
+    "ravel": manipulation.ravel,
+    "repeat": joining.repeat,
+    "reshape": reshape,
+    "round": elementwise.round,
+    "sort": sorting.sort,
+    "squeeze": manipulation.squeeze,
+    "std": statistical.std,
+    "sum": statistical.sum,
+    "swapaxes": manipulation.swapaxes,
+    "take": indexing.take,
+    "to_device": to_device,
+    "transpose": transpose,
+    "var": statistical.var,
+    "__array_namespace__": array_namespace,
+}
+"""Methods, as jax.Array has them."""
+
+PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "T": manipulation.transpose,
+    "at": indexing.At,
+    "device": lambda _: DEVICE,
+    "imag": unary.imag,
+    "mT": linear.matrix_transpose,
+    "real": unary.real,
+}
+"""Properties, as jax.Array has them."""
+
+
+def attach() -> None:
+    """Give DiskArray and its tracers their operators, methods and properties."""
+    for name, function in BINARY.items():
+        attach_operator(f"__{name}__", _forward(function))
+        attach_operator(f"__r{name}__", _reflected(function))
+    for name, function in COMPARE.items():
+        attach_operator(f"__{name}__", _forward(function))
+    for name, function in UNARY.items():
+        attach_operator(f"__{name}__", function)
+    attach_operator("__divmod__", _forward(_divmod))
+    attach_operator("__rdivmod__", _reflected(_divmod))
+    attach_operator("__round__", lambda x, n=0: elementwise.round(x, n))
+    attach_operator("__getitem__", indexing.getitem)
+    for name, function in METHODS.items():
+        attach_method(name, function)
+    for name, getter in PROPERTIES.items():
+        attach_property(name, getter)

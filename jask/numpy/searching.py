@@ -1,0 +1,220 @@
+"""Searching functions of the standard. Indices are int64 always."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+
+import numpy as np
+from jask.numpy import _kernels
+from jask.numpy._engine import fetch, to_disk
+from jask.numpy._table import (
+    Array,
+    Axis,
+    Operand,
+    axes_tuple,
+    axis_index,
+    call,
+    check_operand,
+    documented_reduction,
+    finish,
+    ndim_of,
+    shape_of,
+)
+from jask.numpy.statistical import check_not_empty
+
+
+def _position(
+    name: str, kernel: Callable[..., Any], summary: str, example: str
+) -> Callable[..., Array]:
+    """Return argmax or argmin."""
+
+    def function(
+        x: Operand, /, axis: int | None = None, *, keepdims: bool = False
+    ) -> Array:
+        check_not_empty(name, x, axis)
+        where = None if axis is None else axis_index(axis, ndim_of(x))
+        return call(
+            kernel, x, name=name, wide=True, axis=where, keepdims=keepdims is True
+        )
+
+    doc = documented_reduction(name, summary, "int64", example)
+    return finish(function, name, __name__, doc)
+
+
+argmax = _position(
+    "argmax",
+    _kernels.argmax,
+    "Index of the first largest element",
+    "[1.0, 5.0, 2.0] -> Array(1, dtype=int32)",
+)
+argmin = _position(
+    "argmin",
+    _kernels.argmin,
+    "Index of the first smallest element",
+    "[1.0, 5.0, 0.0] -> Array(2, dtype=int32)",
+)
+
+
+def count_nonzero(x: Operand, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
+    """How many elements are not zero.
+
+    Parameters
+    ----------
+    x : array
+        The operand.
+    axis : int, tuple of ints or None
+        Axes to reduce; None: all.
+    keepdims : bool
+        Keep the reduced axes with length one.
+
+    Returns
+    -------
+    array
+        The shape of `x` without the reduced axes; int64.
+        Reads nothing until a value is asked for; then streams in one pass.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> int(jnp.count_nonzero(jnp.asarray([1.0, 0.0, 2.0])))
+    2
+    """
+    return call(
+        _kernels.count_nonzero,
+        x,
+        name="count_nonzero",
+        wide=True,
+        axis=axes_tuple(axis, ndim_of(x)),
+        keepdims=keepdims is True,
+    )
+
+
+def nonzero(
+    x: Operand, /, *, size: int | None = None, fill_value: Operand = None
+) -> tuple[Array, ...]:
+    """Return indices of the elements that are not zero, one array per axis, in C order.
+
+    Parameters
+    ----------
+    x : array
+        At least one axis.
+    size : int, optional
+        The length of the result, fixed; needed under a trace.
+    fill_value : scalar, optional
+        With `size`: the index that fills up.
+
+    Returns
+    -------
+    tuple of arrays
+        int64. Without `size` it is evaluated at the call, in memory, and raises
+        MemoryBudgetError if `x` does not fit.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> (found,) = jnp.nonzero(jnp.asarray([0, 7, 0, 9]))
+    >>> found.shape
+    (2,)
+    """
+    if ndim_of(x) == 0:
+        msg = "nonzero: needs at least one axis; use reshape(x, (1,))."
+        raise ValueError(msg)
+    if size is not None:
+        options = {"size": size, "fill_value": fill_value}
+        return tuple(call(_kernels.nonzero, x, name="nonzero", wide=True, **options))
+    (value,) = fetch("nonzero", check_operand("nonzero", x))
+    return tuple(to_disk(i.astype(np.int64)) for i in np.nonzero(value))
+
+
+def where(
+    condition: Operand,
+    x1: Operand = None,
+    x2: Operand = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Operand = None,
+) -> Any:
+    """Elements of `x1` where the condition holds and of `x2` elsewhere.
+
+    Parameters
+    ----------
+    condition : array
+        Bool.
+    x1, x2 : array or scalar
+        What to choose from; all three broadcast. Without them: `nonzero`.
+    size, fill_value : optional
+        As for `nonzero`, for the form with the condition only.
+
+    Returns
+    -------
+    array
+        The broadcast shape; the promoted dtype of `x1` and `x2`.
+        Reads nothing until a value is asked for; then streams in one pass.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> jask.materialize(jnp.where(jnp.asarray([True, False]), 1.0, 2.0))
+    Array([1., 2.], dtype=float32)
+    """
+    if x1 is None and x2 is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x1 is None or x2 is None:
+        msg = "where: give both x1 and x2, or neither."
+        raise ValueError(msg)
+    return call(jnp.where, condition, x1, x2, name="where")
+
+
+def searchsorted(
+    x1: Operand,
+    x2: Operand,
+    /,
+    side: str = "left",
+    sorter: Operand = None,
+) -> Array:
+    """Where each of `x2` would be inserted to keep `x1` sorted.
+
+    Parameters
+    ----------
+    x1 : array
+        One axis, sorted ascending (through `sorter`, if given); NaN are last.
+    x2 : array or scalar
+        The values to look for.
+    side : {"left", "right"}
+        Before or behind equal elements.
+    sorter : array, optional
+        Indices that sort `x1`.
+
+    Returns
+    -------
+    array
+        The shape of `x2`; int64. Streams both while `x1.size * x2.size` is at most
+        2**27; beyond that it needs them in memory.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> x = jnp.searchsorted(jnp.asarray([1.0, 3.0, 3.0]), jnp.asarray([3.0, 4.0]))
+    >>> [int(i) for i in x]
+    [1, 3]
+    """
+    if side not in ("left", "right"):
+        msg = f"searchsorted: side must be 'left' or 'right'; got {side!r}."
+        raise ValueError(msg)
+    if len(shape_of(x1)) != 1:
+        msg = f"searchsorted: x1 must have one axis; got shape {shape_of(x1)}."
+        raise ValueError(msg)
+    return call(
+        _kernels.searchsorted, x1, x2, sorter, name="searchsorted", wide=True, side=side
+    )
+
+
+__all__ = [
+    "argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where",
+]  # fmt: skip

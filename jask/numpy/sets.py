@@ -1,0 +1,197 @@
+"""Set functions of the standard. Shapes depend on values: evaluated at the call.
+
+Without `size=` the operand is evaluated in memory (MemoryBudgetError if it does not
+fit); under a trace that is JAX's concretization error.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jask.numpy import _kernels
+from jask.numpy._engine import fetch, to_disk
+from jask.numpy._table import Array, Operand, call, check_operand
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: Array
+    """The distinct elements, in ascending order."""
+
+    indices: Array
+    """Where each occurs first."""
+
+    inverse_indices: Array
+    """Which of them each element is."""
+
+    counts: Array
+    """How often each occurs."""
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: Array
+    """The distinct elements, in ascending order."""
+
+    counts: Array
+    """How often each occurs."""
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: Array
+    """The distinct elements, in ascending order."""
+
+    inverse_indices: Array
+    """Which of them each element is."""
+
+
+def _unique(name: str, x: Operand) -> UniqueAll:
+    """Return everything about the distinct elements; each NaN is distinct."""
+    (value,) = fetch(name, check_operand(name, x))
+    flat = value.reshape(-1)
+    values, indices, inverse, counts = np.unique(
+        flat,
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
+        equal_nan=False,
+    )
+    wide = np.int64
+    return UniqueAll(
+        to_disk(values),
+        to_disk(indices.astype(wide)),
+        to_disk(inverse.reshape(value.shape).astype(wide)),
+        to_disk(counts.astype(wide)),
+    )
+
+
+def unique_all(x: Operand, /) -> UniqueAll:
+    """Distinct elements with first indices, inverse and counts.
+
+    Parameters
+    ----------
+    x : array
+        The operand; several axes are flattened.
+
+    Returns
+    -------
+    UniqueAll
+        `values`, `indices`, `inverse_indices` (in the shape of `x`), `counts`.
+        Evaluated at the call, in memory.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> jask.materialize(jnp.unique_all(jnp.asarray([6, 2, 6])).values)
+    Array([2, 6], dtype=int32)
+    """
+    return _unique("unique_all", x)
+
+
+def unique_counts(x: Operand, /) -> UniqueCounts:
+    """Distinct elements with their counts.
+
+    Parameters
+    ----------
+    x : array
+        The operand; several axes are flattened.
+
+    Returns
+    -------
+    UniqueCounts
+        `values` and `counts`. Evaluated at the call, in memory.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> [int(n) for n in jnp.unique_counts(jnp.asarray([6, 2, 6])).counts]
+    [1, 2]
+    """
+    found = _unique("unique_counts", x)
+    return UniqueCounts(found.values, found.counts)
+
+
+def unique_inverse(x: Operand, /) -> UniqueInverse:
+    """Distinct elements with the inverse.
+
+    Parameters
+    ----------
+    x : array
+        The operand; several axes are flattened.
+
+    Returns
+    -------
+    UniqueInverse
+        `values` and `inverse_indices` (in the shape of `x`). Evaluated at the call,
+        in memory.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> jnp.unique_inverse(jnp.asarray([[6, 2], [6, 6]])).inverse_indices.shape
+    (2, 2)
+    """
+    found = _unique("unique_inverse", x)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(x: Operand, /) -> Array:
+    """Distinct elements in ascending order.
+
+    Parameters
+    ----------
+    x : array
+        The operand; several axes are flattened.
+
+    Returns
+    -------
+    array
+        One axis; the dtype of `x`. Evaluated at the call, in memory.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> jask.materialize(jnp.unique_values(jnp.asarray([6, 2, 6])))
+    Array([2, 6], dtype=int32)
+    """
+    return _unique("unique_values", x).values
+
+
+def isin(x1: Operand, x2: Operand, /, *, invert: Any = False) -> Array:
+    """Whether each element of `x1` is among the elements of `x2`.
+
+    Parameters
+    ----------
+    x1 : array or scalar
+        What to look for.
+    x2 : array or scalar
+        Where to look, compared with every element: meant for short lists.
+    invert : bool
+        Whether it is not.
+
+    Returns
+    -------
+    array
+        The shape of `x1`; bool.
+        Reads nothing until a value is asked for; then streams.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> jask.materialize(jnp.isin(jnp.asarray([1, 2, 3]), jnp.asarray([2, 9])))
+    Array([False,  True, False], dtype=bool)
+    """
+    return call(_kernels.isin, x1, x2, name="isin", invert=invert is True)
+
+
+__all__ = [
+    "isin", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+]  # fmt: skip

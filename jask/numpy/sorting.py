@@ -1,0 +1,80 @@
+"""Sorting functions of the standard. Sorts are stable always."""
+
+from typing import Any
+
+from jask.numpy import _kernels
+from jask.numpy._table import Array, Operand, axis_index, call, ndim_of
+
+
+def sort(
+    x: Operand, /, axis: int = -1, *, descending: Any = False, stable: Any = True
+) -> Array:
+    """Elements in order along an axis; NaN are largest.
+
+    Parameters
+    ----------
+    x : array
+        At least one axis.
+    axis : int
+        Where to sort.
+    descending : bool
+        Largest first.
+    stable : bool
+        For compatibility; sorts are stable always.
+
+    Returns
+    -------
+    array
+        The shape and dtype of `x`. The sorted axis must fit a tile.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> jask.materialize(jnp.sort(jnp.asarray([4, 7, 1])))
+    Array([1, 4, 7], dtype=int32)
+    """
+    del stable
+    where = axis_index(axis, ndim_of(x))
+    return call(
+        _kernels.sort, x, name="sort", axis=where, descending=descending is True
+    )
+
+
+def argsort(
+    x: Operand, /, axis: int = -1, *, descending: Any = False, stable: Any = True
+) -> Array:
+    """Return indices that sort an axis; equal elements keep their order.
+
+    Parameters
+    ----------
+    x : array
+        At least one axis.
+    axis : int
+        Where to sort.
+    descending : bool
+        Largest first; equal elements keep their order all the same.
+    stable : bool
+        For compatibility; sorts are stable always.
+
+    Returns
+    -------
+    array
+        The shape of `x`; int64. The sorted axis must fit a tile.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> order = jnp.argsort(jnp.asarray([4, 7, 4]), descending=True)
+    >>> [int(i) for i in order]
+    [1, 0, 2]
+    """
+    del stable
+    options = {"axis": axis_index(axis, ndim_of(x)), "descending": descending is True}
+    return call(_kernels.argsort, x, name="argsort", wide=True, **options)
+
+
+__all__ = [
+    "argsort", "sort",
+]  # fmt: skip

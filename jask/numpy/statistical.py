@@ -1,0 +1,314 @@
+"""Statistical functions of the standard: reductions and running sums."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+
+import numpy as np
+from jask.numpy import _kernels
+from jask.numpy._table import (
+    Array,
+    Axis,
+    Operand,
+    as_dtype,
+    axes_tuple,
+    axis_index,
+    call,
+    default_dtype,
+    documented_reduction,
+    dtype_or_none,
+    finish,
+    is_wide,
+    ndim_of,
+    shape_of,
+)
+
+
+def reduce(
+    name: str,
+    kernel: Callable[..., Any],
+    x: Operand,
+    axis: Axis,
+    keepdims: Any,
+    *,
+    where: Operand = None,
+    initial: Operand = None,
+    dtype: Any = None,
+    **static: Any,
+) -> Array:
+    """Apply a reduction; what every function of this chapter comes down to."""
+    options = {
+        "axis": axes_tuple(axis, ndim_of(x)),
+        "keepdims": keepdims is True,
+        **static,
+    }
+    target = dtype_or_none(dtype)
+    if target is not None:
+        options["dtype"] = target
+    wide = is_wide(target)
+    if where is None and initial is None:
+        return call(kernel, x, name=name, wide=wide, **options)
+    return call(
+        _kernels.reduce_where,
+        x,
+        where,
+        initial,
+        name=name,
+        wide=wide,
+        function=kernel,
+        **options,
+    )
+
+
+def _summation(
+    name: str, kernel: Callable[..., Any], summary: str, example: str
+) -> Callable[..., Array]:
+    """Return a sum-like reduction: small integers become the default integer."""
+
+    def function(
+        x: Operand,
+        /,
+        axis: Axis = None,
+        dtype: Any = None,
+        *,
+        keepdims: bool = False,
+        initial: Operand = None,
+        where: Operand = None,
+    ) -> Array:
+        return reduce(
+            name,
+            kernel,
+            x,
+            axis,
+            keepdims,
+            dtype=dtype,
+            initial=initial,
+            where=where,
+        )
+
+    doc = documented_reduction(
+        name,
+        summary,
+        "the dtype of `x`, small integers as the default integer",
+        example,
+        dtype=True,
+    )
+    return finish(function, name, __name__, doc)
+
+
+def _extreme(
+    name: str, kernel: Callable[..., Any], summary: str, example: str
+) -> Callable[..., Array]:
+    """Return a reduction without an identity: an empty axis is a ValueError."""
+
+    def function(
+        x: Operand,
+        /,
+        axis: Axis = None,
+        *,
+        keepdims: bool = False,
+        initial: Operand = None,
+        where: Operand = None,
+    ) -> Array:
+        if initial is None:
+            check_not_empty(name, x, axis)
+        return reduce(name, kernel, x, axis, keepdims, initial=initial, where=where)
+
+    doc = documented_reduction(name, summary, "the dtype of `x`", example)
+    return finish(function, name, __name__, doc)
+
+
+def check_not_empty(name: str, x: Operand, axis: Axis) -> None:
+    """Raise ValueError where there is nothing to choose from."""
+    shape = shape_of(x)
+    axes = axes_tuple(axis, len(shape))
+    lengths = shape if axes is None else tuple(shape[a] for a in axes)
+    rest = (
+        () if axes is None else tuple(n for k, n in enumerate(shape) if k not in axes)
+    )
+    if 0 in lengths and 0 not in rest:
+        msg = f"{name}: an axis of length 0 has no {name}; got shape {shape}."
+        raise ValueError(msg)
+
+
+sum = _summation(
+    "sum", jnp.sum, "Sum of the elements", "[1.0, 2.5] -> Array(3.5, dtype=float32)"
+)
+prod = _summation(
+    "prod",
+    jnp.prod,
+    "Product of the elements",
+    "[2.0, 2.5] -> Array(5., dtype=float32)",
+)
+max = _extreme(
+    "max",
+    jnp.max,
+    "Largest element; NaN if there is one",
+    "[1.0, 2.5] -> Array(2.5, dtype=float32)",
+)
+min = _extreme(
+    "min",
+    jnp.min,
+    "Smallest element; NaN if there is one",
+    "[1.0, 2.5] -> Array(1., dtype=float32)",
+)
+
+
+def mean(
+    x: Operand,
+    /,
+    axis: Axis = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    where: Operand = None,
+) -> Array:
+    """Arithmetic mean.
+
+    Parameters
+    ----------
+    x : array
+        The operand.
+    axis : int, tuple of ints or None
+        Axes to reduce; None: all.
+    dtype : dtype, optional
+        Of the result; default: that of `x`, the default float for integers.
+    keepdims : bool
+        Keep the reduced axes with length one.
+    where : array, optional
+        Elements to take.
+
+    Returns
+    -------
+    array
+        The shape of `x` without the reduced axes. Blocks are combined in a wider type.
+        Reads nothing until a value is asked for; then streams in one pass.
+
+    Examples
+    --------
+    >>> import jask
+    >>> import jask.numpy as jnp
+    >>> jask.materialize(jnp.mean(jnp.asarray([1.0, 2.5])))
+    Array(1.75, dtype=float32)
+    """
+    return reduce("mean", jnp.mean, x, axis, keepdims, dtype=dtype, where=where)
+
+
+def _spread(
+    name: str, kernel: Callable[..., Any], summary: str, example: str
+) -> Callable[..., Array]:
+    """Return var or std."""
+
+    def function(
+        x: Operand,
+        /,
+        axis: Axis = None,
+        dtype: Any = None,
+        *,
+        correction: float = 0.0,
+        keepdims: bool = False,
+        ddof: float = 0,
+        where: Operand = None,
+    ) -> Array:
+        return reduce(
+            name,
+            kernel,
+            x,
+            axis,
+            keepdims,
+            dtype=dtype,
+            where=where,
+            correction=correction or ddof,
+        )
+
+    doc = documented_reduction(
+        name,
+        summary,
+        "real; the dtype of `x`, the default float for integers",
+        example,
+        dtype=True,
+        more=(
+            "correction, ddof : number\n"
+            "    Taken off the count that the squares are divided by.\n"
+        ),
+    )
+    return finish(function, name, __name__, doc)
+
+
+var = _spread(
+    "var", jnp.var, "Variance", "[1.0, 2.0, 6.0] -> Array(4.666667, dtype=float32)"
+)
+std = _spread(
+    "std",
+    jnp.std,
+    "Standard deviation",
+    "[1.0, 2.0, 6.0] -> Array(2.160247, dtype=float32)",
+)
+
+
+def _running(
+    name: str, summary: str, example: str, *, product: bool
+) -> Callable[..., Array]:
+    """Return cumulative_sum or cumulative_prod."""
+
+    def function(
+        x: Operand,
+        /,
+        *,
+        axis: int | None = None,
+        dtype: Any = None,
+        include_initial: bool = False,
+    ) -> Array:
+        ndim = ndim_of(x)
+        if axis is None and ndim != 1:
+            msg = (
+                f"{name}: axis must be given unless the array has one axis; got {ndim}."
+            )
+            raise ValueError(msg)
+        target = as_dtype(dtype) if dtype is not None else summed_dtype(x)
+        return call(
+            _kernels.cumulative,
+            x,
+            name=name,
+            wide=is_wide(target),
+            axis=axis_index(0 if axis is None else axis, ndim),
+            dtype=target,
+            include_initial=include_initial is True,
+            product=product,
+        )
+
+    doc = documented_reduction(
+        name, summary, "small integers as the default integer", example, dtype=True
+    )
+    return finish(function, name, __name__, doc)
+
+
+def summed_dtype(x: Operand) -> np.dtype[Any]:
+    """Return the dtype of a sum: the default integer for integers narrower than it."""
+    dtype = np.dtype(x.dtype)
+    if dtype.kind not in "biu":
+        return dtype
+    wide = default_dtype(int)
+    if dtype.kind == "u":
+        wide = np.dtype(f"u{wide.itemsize}")
+    return dtype if dtype.itemsize >= wide.itemsize and dtype.kind != "b" else wide
+
+
+cumulative_sum = _running(
+    "cumulative_sum",
+    "Sums up to each element",
+    "[1.0, 2.5] -> Array([1. , 3.5], dtype=float32)",
+    product=False,
+)
+cumulative_prod = _running(
+    "cumulative_prod",
+    "Products up to each element",
+    "[2.0, 2.5] -> Array([2., 5.], dtype=float32)",
+    product=True,
+)
+
+__all__ = [
+    "cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum",
+    "var",
+]  # fmt: skip
