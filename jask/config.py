@@ -45,7 +45,9 @@ _UNITS = {"": 1, "B": 1} | {
     for power, letter in enumerate("KMGTP", start=1)
     for middle, base in (("", 1000), ("I", 1024))
 }
-_SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]*)\s*", re.ASCII)
+_SIZE = re.compile(
+    r"\s*(\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})\s*([A-Za-z]*)\s*", re.ASCII
+)
 _FORMS = (
     "Write a positive whole number of bytes or a string such as '512', '64kB', "
     "'1.5GB' (10**9 bytes each) or '1GiB' (2**30 bytes)."
@@ -124,6 +126,9 @@ class Settings:
     progress: bool | None = None
     """Show a progress bar: always, never, or (None) on a terminal if work is long."""
 
+    durable: bool = True
+    """Whether saved files survive a power cut once `save` returns (`fsync`)."""
+
     def __post_init__(self) -> None:
         for name in ("memory_budget", "block_bytes", "scratch_limit", "workers"):
             value = getattr(self, name)
@@ -142,6 +147,7 @@ class Changes(TypedDict, total=False):
     scratch_limit: str | int | None
     workers: int | None
     progress: bool | None
+    durable: bool
 
 
 type _Override = tuple[tuple[str, Any], ...]
@@ -198,6 +204,8 @@ def config(**changes: Unpack[Changes]) -> Iterator[Settings]:
         Number of worker threads; None is one per core.
     progress
         Whether to show progress; None shows it on a terminal when work takes long.
+    durable
+        Whether `save` waits until the files would survive a power cut (`fsync`).
 
     Yields
     ------
@@ -262,9 +270,14 @@ def _clean(name: str, value: Any) -> Any:
         names = ", ".join(Changes.__annotations__)
         msg = f"A setting must be one of {names}; got {name!r}."
         raise ConfigError(msg)
-    if value is None and name != "memory_budget":
+    if value is None and name not in {"memory_budget", "durable"}:
         return None
-    clean = {"scratch_dir": _directory, "workers": _workers, "progress": _flag}
+    clean = {
+        "scratch_dir": _directory,
+        "workers": _workers,
+        "progress": _flag,
+        "durable": _flag,
+    }
     try:
         return clean.get(name, parse_size)(value)
     except ConfigError as error:
@@ -294,6 +307,6 @@ def _workers(number: Any) -> int:
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        msg = f"progress must be True, False or None; got {value!r}."
+        msg = f"It must be True or False; got {value!r}."
         raise ConfigError(msg)
     return value

@@ -18,18 +18,20 @@ from typing import Any
 
 import numpy as np
 
+import jask.rules  # noqa: F401 (fills the rule table)
 from jask import config
 from jask.errors import MemoryBudgetError
 from jask.execute.lanes import PassRun
 from jask.execute.ledger import LEDGER
 from jask.execute.prepared import Prepared
 from jask.execute.progress import Progress
+from jask.geometry.box import Box
 from jask.plan.explain import describe
 from jask.plan.ir import DEFAULT_BLOCK, Limits, Place
 from jask.plan.make import make_plan
 from jask.stores.memory import MemoryStore
-from jask.stores.output import Output
-from jask.stores.scratch import new_scratch
+from jask.stores.output import OutputStore, create_output
+from jask.stores.scratch import create_scratch
 from jask.trace.build import build, structure
 from jask.trace.counters import COUNTERS
 from jask.trace.graph import Dense, Node, Source
@@ -81,7 +83,7 @@ def evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list
         )
         stack.enter_context(LEDGER.claim(prepared.plan.projected, limits.memory))
         _run(prepared, sources, results.sinks, settings)
-        return results.finish()
+        return results.finish(durable=settings.durable)
 
 
 def explain(nodes: Sequence[Node]) -> str:
@@ -178,9 +180,9 @@ def _sources(program: Program, leaves: Sequence[Node]) -> dict[Var, Any]:
             node.store.check()  # type: ignore[attr-defined]
         else:
             assert isinstance(node, Dense)
-            sources[var] = MemoryStore(np.asarray(node.value, node.dtype))
+            sources[var] = MemoryStore(np.asarray(node.value, node.dtype), copy=False)
     for var, array in program.constants.items():
-        sources[var] = MemoryStore(array)
+        sources[var] = MemoryStore(array, copy=False)
     return sources
 
 
@@ -190,8 +192,17 @@ class _Memory:
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.array = np.empty(shape, dtype)
 
-    def write(self, box: Any, block: np.ndarray[Any, Any]) -> None:
+    def read(self, box: Box, buffer: np.ndarray[Any, Any]) -> None:
+        buffer[...] = self.array[box.slices]
+
+    def write(self, box: Box, block: np.ndarray[Any, Any]) -> None:
         self.array[box.slices] = block
+
+    def prefetch(self, box: Box) -> None:
+        del box  # it is in memory
+
+    def close(self) -> None:
+        """The memory goes with the last reference."""
 
 
 @dataclass(slots=True)
@@ -201,20 +212,20 @@ class _Results:
     sinks: dict[Var, list[Any]]
     each: list[Any]
 
-    def finish(self) -> list[Any]:
+    def finish(self, *, durable: bool) -> list[Any]:
         """Commit what was written; return the results."""
-        for result in self.each:
-            if isinstance(result, Output):
-                result.commit()
-        return [r.array if isinstance(r, _Memory) else r for r in self.each]
+        return [_settled(r, durable=durable) for r in self.each]
 
     def abort(self) -> None:
         """Remove what was written."""
         for result in self.each:
-            if isinstance(result, Output):
-                result.abort()
-            elif not isinstance(result, _Memory):
-                result.close()
+            result.close()
+
+
+def _settled(result: Any, *, durable: bool) -> Any:
+    if isinstance(result, OutputStore):
+        return result.commit(durable=durable)
+    return result.array if isinstance(result, _Memory) else result
 
 
 @contextmanager
@@ -230,7 +241,7 @@ def _results(
             sink = _sink(node, to, settings)
             results.each.append(sink)
             if isinstance(atom, Literal):
-                sink.write(_whole(node), np.broadcast_to(atom.value, node.shape))
+                sink.write(Box.whole(node.shape), atom.value)
             elif atom.size:
                 results.sinks.setdefault(atom, []).append(sink)
         yield results
@@ -239,22 +250,23 @@ def _results(
         raise
 
 
-def _whole(node: Node) -> Any:
-    from jask.geometry.box import Box
-
-    return Box.whole(node.shape)
-
-
 def _sink(node: Node, to: Destination, settings: config.Settings) -> Any:
     match to:
         case InMemory():
             return _Memory(node.shape, node.dtype)
         case ToFile(path):
-            return Output(path, node.shape, node.dtype)
+            return create_output(path, node.shape, node.dtype)
         case ToScratch():
-            return new_scratch(
-                node.shape, node.dtype, settings.scratch_dir, settings.scratch_limit
-            )
+            return _scratch(node, settings)
+
+
+def _scratch(value: Node | Var, settings: config.Settings) -> Any:
+    return create_scratch(
+        value.shape,
+        value.dtype,
+        directory=settings.scratch_dir,
+        limit=settings.scratch_limit,
+    )
 
 
 def _run(
@@ -305,15 +317,10 @@ def _pass_sinks(
         sinks[var] = list(wanted.get(var, []))
         if not sinks[var]:
             if prepared.plan.places[var] == "memory":
-                sinks[var] = [MemoryStore.empty(var.shape, var.dtype)]
+                sinks[var] = [_Memory(var.shape, var.dtype)]
             else:
-                store = new_scratch(
-                    var.shape, var.dtype, settings.scratch_dir, settings.scratch_limit
-                )
+                store = _scratch(var, settings)
                 spilled.append(store)
                 sinks[var] = [store]
-        first = sinks[var][0]
-        live.setdefault(
-            var, MemoryStore(first.array) if isinstance(first, _Memory) else first
-        )
+        live.setdefault(var, sinks[var][0])
     return sinks

@@ -118,7 +118,7 @@ def survey(p: Pass, tile: tuple[int, ...], places: Mapping[object, Place]) -> Su
     tiled = replace(p, tile=tile)
     counts = tiled.counts
     shared = [all(a in r.axes for r in p.roots) for a in range(len(counts))]
-    middle = [n // 2 if s else 0 for n, s in zip(counts, shared, strict=True)]
+    middle = [(n - 1) // 2 if s else 0 for n, s in zip(counts, shared, strict=True)]
     domains, instances, loads = demand(tiled, middle)
     axes = _dependence(tiled, middle, loads)
     outs = tuple(
