@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import jask.rules  # noqa: F401 (fills the rule table)
-from jask import config
+from jask.config import Settings, current
 from jask.errors import MemoryBudgetError
 from jask.execute.lanes import PassRun
 from jask.execute.ledger import LEDGER
@@ -70,7 +70,7 @@ def evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list
     Handles must have been resolved before. The nodes of one call are read as they are
     when it starts: a file that is also a destination is replaced at the end.
     """
-    settings = config.current()
+    settings = current()
     limits = _limits(settings)
     _refuse_large(nodes, destinations, limits)
     shape_of_graph = structure(nodes)
@@ -88,14 +88,14 @@ def evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list
 
 def explain(nodes: Sequence[Node]) -> str:
     """Return the plan of evaluating these nodes, in words; nothing is read."""
-    limits = _limits(config.current())
+    limits = _limits(current())
     found = structure(nodes)
     to = [InMemory() if n.nbytes <= limits.small else ToScratch() for n in nodes]
     prepared = _prepare(nodes, to, found, limits)
     return describe(prepared.plan, prepared.program)
 
 
-def _limits(settings: config.Settings) -> Limits:
+def _limits(settings: Settings) -> Limits:
     workers = settings.workers or len(os.sched_getaffinity(0))
     return Limits(
         memory=settings.memory_budget,
@@ -233,7 +233,7 @@ def _results(
     program: Program,
     nodes: Sequence[Node],
     destinations: Sequence[Destination],
-    settings: config.Settings,
+    settings: Settings,
 ) -> Iterator[_Results]:
     results = _Results({}, [])
     try:
@@ -250,7 +250,7 @@ def _results(
         raise
 
 
-def _sink(node: Node, to: Destination, settings: config.Settings) -> Any:
+def _sink(node: Node, to: Destination, settings: Settings) -> Any:
     match to:
         case InMemory():
             return _Memory(node.shape, node.dtype)
@@ -260,7 +260,7 @@ def _sink(node: Node, to: Destination, settings: config.Settings) -> Any:
             return _scratch(node, settings)
 
 
-def _scratch(value: Node | Var, settings: config.Settings) -> Any:
+def _scratch(value: Node | Var, settings: Settings) -> Any:
     return create_scratch(
         value.shape,
         value.dtype,
@@ -273,7 +273,7 @@ def _run(
     prepared: Prepared,
     sources: Mapping[Var, Any],
     wanted: Mapping[Var, list[Any]],
-    settings: config.Settings,
+    settings: Settings,
 ) -> None:
     steps = sum(p.p.steps for p in prepared.passes)
     live: dict[Var, Any] = dict(sources)
@@ -309,7 +309,7 @@ def _pass_sinks(
     wanted: Mapping[Var, list[Any]],
     live: dict[Var, Any],
     spilled: list[Any],
-    settings: config.Settings,
+    settings: Settings,
 ) -> dict[Var, list[Any]]:
     """Return where each result of a pass goes, and make it readable for later passes."""
     sinks: dict[Var, list[Any]] = {}
