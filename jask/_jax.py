@@ -6,19 +6,46 @@ release moves or renames something, the fix belongs in this file.
 """
 
 import os
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from jax._src import source_info_util
+from jax._src import core, source_info_util
+from jax.experimental import io_callback
+from jax.experimental.hijax import (
+    GradAccum,
+    HiPrim,
+    HiType,
+    MappingSpec,
+    ShapedArray,
+    Zero,
+    aval_method,
+    aval_property,
+    linearize_from_jvp,
+    register_hitype,
+)
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, Primitive, primitives
 
 __all__ = [
     "Jaxpr",
     "JaxprEqn",
     "Literal",
+    "MappingSpec",
     "Primitive",
+    "ShapedArray",
+    "Zero",
+    "aval_method",
+    "aval_property",
+    "io_callback",
+    "is_lowering",
+    "linearize_from_jvp",
     "primitives",
+    "register_hitype",
     "source_line",
+    "trace_of",
+    "tracer_of",
+    "tracing_with",
+    "variable_of",
 ]
 
 source_info_util.register_exclusion(f"{Path(__file__).parent}{os.sep}")
@@ -28,3 +55,29 @@ def source_line(eqn: Any) -> str:
     """Return the user's line that made an equation, as `file:line`, or ""."""
     frame = source_info_util.user_frame(eqn.source_info.traceback)
     return "" if frame is None else f"{frame.file_name}:{frame.start_line}"
+
+
+def is_lowering() -> bool:
+    """Return whether JAX is tracing or lowering here, rather than running eagerly."""
+    return not isinstance(core.trace_ctx.trace, core.EvalTrace)
+
+
+def trace_of(tracer: Any) -> Any:
+    """Return the trace that a tracer belongs to."""
+    return tracer._trace
+
+
+def tracing_with(trace: Any) -> AbstractContextManager[Any]:
+    """Return a context in which primitives are recorded by this trace."""
+    context: AbstractContextManager[Any] = core.set_current_trace(trace)
+    return context
+
+
+def variable_of(tracer: Any) -> Any:
+    """Return the variable of the jaxpr under construction that a tracer stands for."""
+    return tracer.val
+
+
+def tracer_of(trace: Any, variable: Any) -> Any:
+    """Return a tracer that stands for this variable of the trace."""
+    return trace.var_to_tracer(variable, source_info_util.current())

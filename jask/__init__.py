@@ -1,0 +1,21 @@
+"""Disk-backed arrays for JAX: programs on arrays larger than memory."""
+
+from jask import numpy
+from jask.api import explain, lift, open, persist, save  # noqa: A004 - as users expect
+from jask.array import DiskArray, from_numpy
+from jask.config import config, set_memory_budget
+from jask.hijax.materialize import materialize
+
+__all__ = [
+    "DiskArray",
+    "config",
+    "explain",
+    "from_numpy",
+    "lift",
+    "materialize",
+    "numpy",
+    "open",
+    "persist",
+    "save",
+    "set_memory_budget",
+]

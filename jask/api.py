@@ -1,0 +1,210 @@
+"""Opening, saving, evaluating and lifting: the functions of the `jask` namespace."""
+
+import os
+from collections.abc import Callable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any, Literal, overload
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jask.array import DiskArray, _source, persist_all, to_disk
+from jask.execute import run
+from jask.hijax.apply import apply
+from jask.hijax.binding import settled
+from jask.hijax.function import Frozen, freeze, thaw
+from jask.hijax.materialize import evaluate
+from jask.hijax.type import make_value
+from jask.stores.open import open_store
+
+__all__ = ["explain", "lift", "open", "persist", "save"]
+
+
+def open(  # noqa: A001 - the name that users expect
+    path: str | os.PathLike[str],
+    mode: Literal["r", "r+"] = "r",
+    *,
+    dtype: Any = None,
+    shape: int | tuple[int, ...] | None = None,
+    offset: int = 0,
+    mmap: bool = False,
+) -> DiskArray:
+    """Open a file as a disk array; nothing is read but its header.
+
+    Parameters
+    ----------
+    path
+        A `.npy` file, or with `shape` a raw file in row-major order.
+    mode
+        `"r"`, or `"r+"` to insist that the file can be written.
+    dtype
+        Element type of a raw file, or of bfloat16 and float8 arrays in `.npy` files.
+    shape
+        Shape of a raw file.
+    offset
+        Where the elements of a raw file start, in bytes.
+    mmap
+        Not offered yet.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is not what it claims to be or what the arguments say.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/a.npy", np.zeros((2, 3), order="F"))
+    ...     open(f"{folder}/a.npy")
+    DiskArray(shape=(2, 3), dtype=float64, lazy)
+    """
+    if mmap:
+        raise NotImplementedError("mmap=True is not offered yet; leave it out.")
+    sizes = (shape,) if isinstance(shape, int) else shape
+    opened = open_store(path, dtype=dtype, shape=sizes, offset=offset, mode=mode)
+    array: DiskArray = make_value(_source(opened.store))
+    if not opened.fortran:
+        return array
+    turned: DiskArray = apply(jnp.transpose, array, name="transpose")
+    turned._origin = Path(path).absolute()
+    return turned
+
+
+@overload
+def save(path: str | os.PathLike[str], x: Any) -> None: ...
+@overload
+def save(path: Mapping[Any, Any]) -> None: ...
+def save(path: Any, x: Any = None) -> None:
+    """Write arrays to `.npy` files, several as one program.
+
+    A file appears under its name when all of it is written; an array may be saved over
+    a file that it reads.
+
+    Parameters
+    ----------
+    path
+        Where to write `x`, or a mapping of paths to arrays.
+    x
+        A DiskArray or an in-memory array.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import jask
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(f"{folder}/a.npy", jask.from_numpy(np.arange(3.0)))
+    ...     np.load(f"{folder}/a.npy")
+    array([0., 1., 2.])
+    """
+    arrays = dict(path) if isinstance(path, Mapping) else {path: x}
+    nodes = [to_disk(a).node for a in arrays.values()]
+    evaluate(nodes, [run.ToFile(Path(os.fspath(p))) for p in arrays])
+
+
+def persist(*arrays: Any) -> Any:
+    """Evaluate disk arrays as one program and keep the results.
+
+    Large ones go to scratch files that live as long as the arrays, small ones stay in
+    memory.
+
+    Returns
+    -------
+    DiskArray or tuple of DiskArray
+        The same arrays, which from now on read the results.
+
+    Examples
+    --------
+    >>> import jask
+    >>> persist(jask.from_numpy(np.ones(3)) * 2)
+    DiskArray(shape=(3,), dtype=float64, in memory)
+    """
+    leaves, tree = jax.tree.flatten(arrays)
+    disk = [to_disk(x) for x in leaves]
+    persist_all(disk)
+    found: tuple[Any, ...] = tree.unflatten(disk)
+    return found[0] if len(found) == 1 else found
+
+
+def explain(*arrays: DiskArray) -> str:
+    """Return the plan of evaluating arrays as one program, in words; reads nothing.
+
+    Examples
+    --------
+    >>> import jask
+    >>> "pass" in explain(jask.from_numpy(np.ones(3)) * 2)
+    True
+    """
+    return run.explain(settled([to_disk(x).node for x in arrays]))
+
+
+class _Lifted:
+    """A function whose array arguments are operands and the rest static, by value."""
+
+    def __init__(self, fn: Callable[..., Any], tree: Any, static: Frozen) -> None:
+        self.fn, self.tree, self.static = fn, tree, static
+
+    def _key(self) -> Any:
+        return self.fn, self.tree, self.static
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Lifted) and other._key() == self._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __call__(self, *operands: Any) -> Any:
+        arrays = iter(operands)
+        leaves = [next(arrays) if x is _ARRAY else x for x in thaw(self.static)]
+        args, kwargs = jax.tree.unflatten(self.tree, leaves)
+        return self.fn(*args, **kwargs)
+
+
+class _Array:
+    """Stands for an array among static arguments."""
+
+
+_ARRAY = _Array()
+_OPERANDS = (DiskArray, jax.Array, np.ndarray, np.generic, bool, int, float, complex)
+
+
+def lift(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a pure JAX function take disk arrays, and return its results as disk arrays.
+
+    Parameters
+    ----------
+    fn
+        A pure function of pytrees, written with `jax.numpy` and `jax.lax`.
+
+    Returns
+    -------
+    Callable
+        Takes pytrees that mix DiskArrays, in-memory arrays and numbers; other leaves,
+        such as strings, are static. Define `fn` once, not in a loop: a new function
+        object is traced again.
+
+    Examples
+    --------
+    >>> import jask
+    >>> softplus = lift(lambda x, scale: jnp.log1p(jnp.exp(x)) * scale)
+    >>> softplus(jask.from_numpy(np.zeros(3, "float32")), 2.0)
+    DiskArray(shape=(3,), dtype=float32, lazy)
+    """
+
+    @wraps(fn)
+    def lifted(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = jax.tree.flatten((args, kwargs))
+        mask = [isinstance(x, _OPERANDS) for x in leaves]
+        static = [_ARRAY if m else x for x, m in zip(leaves, mask, strict=True)]
+        operands = [x for x, m in zip(leaves, mask, strict=True) if m]
+        function = _Lifted(fn, tree, freeze(static))
+        return apply(function, *operands, name=_name(fn))
+
+    return lifted
+
+
+def _name(fn: Any) -> str:
+    name = getattr(fn, "__name__", type(fn).__name__)
+    return "lift" if name == "<lambda>" else str(name)

@@ -1,0 +1,314 @@
+"""DiskArray: what a user holds.
+
+An array is a node of a lazy graph with a shape and a dtype. Building expressions reads
+nothing; `jask.materialize`, `jask.save`, `persist` and the implicit conversions
+(`float`, `numpy.asarray`, iteration) evaluate. Its arithmetic is attached by
+`jask.numpy.operators`.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from math import prod
+from pathlib import Path
+from typing import Any, NoReturn
+
+import jax
+import numpy as np
+
+from jask.execute.run import InMemory, ToFile, ToScratch
+from jask.hijax.materialize import evaluate
+from jask.hijax.operand import as_operands
+from jask.hijax.type import is_disk, make_value, register_value
+from jask.stores.memory import MemoryStore
+from jask.stores.open import open_store
+from jask.trace.graph import Dense, Node, Result, Source
+
+__all__ = ["DiskArray", "from_numpy", "persist_all"]
+
+SMALL = 2**20
+"""Bytes up to which `persist` keeps a value in memory instead of in scratch."""
+
+
+class DiskArray:
+    """An array on disk, or an expression of such arrays.
+
+    Parameters
+    ----------
+    filename
+        A raw file in row-major order.
+    shape
+        Number of elements along each axis.
+    dtype
+        Element type.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     np.arange(6.0).tofile(file.name)
+    ...     x = DiskArray(file.name, (2, 3), "float64")
+    ...     x, float(x[1, 2])
+    (DiskArray(shape=(2, 3), dtype=float64, file='...'), 5.0)
+    """
+
+    __slots__ = ("__weakref__", "_origin", "node")
+
+    __array_priority__ = 1000
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    node: Node
+    """What computes it; not part of the public API."""
+
+    def __init__(
+        self,
+        filename: str | os.PathLike[str],
+        shape: int | Sequence[int],
+        dtype: Any,
+    ) -> None:
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        opened = open_store(filename, dtype=dtype, shape=sizes)
+        self._init(_source(opened.store))
+
+    def _init(self, node: Node) -> None:
+        self.node = node
+        self._origin: Path | None = getattr(_store(node), "path", None)
+
+    @classmethod
+    def from_numpy(cls, array: Any) -> "DiskArray":
+        """Return a disk array with a copy of in-memory values.
+
+        Examples
+        --------
+        >>> DiskArray.from_numpy(np.zeros((2, 3)))
+        DiskArray(shape=(2, 3), dtype=float64, in memory)
+        """
+        return from_numpy(array)
+
+    # ---- facts, which never evaluate
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of elements along each axis."""
+        return self.node.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type."""
+        return self.node.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.node.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.node.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes of the whole array."""
+        return self.node.nbytes
+
+    @property
+    def filename(self) -> str | None:
+        """The file that holds the array, or that `persist` will write; else None."""
+        return None if self._origin is None else str(self._origin)
+
+    def __repr__(self) -> str:
+        """Return shape, dtype and state; never evaluates."""
+        return f"DiskArray(shape={self.shape}, dtype={self.dtype}, {self._state()})"
+
+    def _state(self) -> str:
+        store = _store(self.node)
+        if store is None:
+            return "lazy" if isinstance(self.node, Result) else "in memory"
+        path = getattr(store, "path", None)
+        return "in memory" if path is None else f"file={str(path)!r}"
+
+    # ---- evaluation
+
+    def persist(self) -> "DiskArray":
+        """Evaluate now and keep the result: in its file, in scratch or, small, in memory.
+
+        Returns
+        -------
+        DiskArray
+            This array, which from now on reads the result.
+
+        Examples
+        --------
+        >>> x = from_numpy(np.ones(3)) + 1
+        >>> x.persist()
+        DiskArray(shape=(3,), dtype=float64, in memory)
+        """
+        persist_all([self])
+        return self
+
+    def to_memmap(self) -> np.memmap[Any, Any]:
+        """Return the values as a read-only NumPy memory map of the file.
+
+        An array without a file is persisted first; its scratch file lives as long as
+        this array.
+
+        Examples
+        --------
+        >>> from_numpy(np.arange(3)).to_memmap()
+        memmap([0, 1, 2])
+        """
+        store = _store(self.node)
+        if getattr(store, "path", None) is None or getattr(store, "foreign", False):
+            persist_all([self], small=0)
+            store = _store(self.node)
+        offset = getattr(store, "offset", 0)
+        path: Path = getattr(store, "path")  # noqa: B009 - Stored has no path
+        if not self.size:
+            return np.memmap.__new__(np.memmap, path, self.dtype, "r", shape=self.shape)
+        return np.memmap(path, self.dtype, "r", offset, self.shape)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001
+        """Evaluate for NumPy; MemoryBudgetError if it does not fit the budget."""
+        if copy is False:
+            msg = "A DiskArray cannot become a NumPy array without a copy."
+            raise ValueError(msg)
+        (value,) = evaluate([self.node])
+        return value if dtype is None else value.astype(dtype, copy=False)
+
+    def __jax_array__(self) -> NoReturn:
+        """Refuse: jax.numpy must not load an array quietly."""
+        msg = (
+            f"A DiskArray must not be passed to jax.numpy, which would load all of its "
+            f"{self.nbytes} bytes; got {self!r}. Use the function of the same name in "
+            f"jask.numpy, jask.lift(fn), or jask.materialize(x) to load it."
+        )
+        raise TypeError(msg)
+
+    def _item(self, kind: str) -> Any:
+        if self.size != 1:
+            msg = (
+                f"{kind}() needs an array of exactly one element; got shape "
+                f"{self.shape}."
+            )
+            error = ValueError if kind == "bool" else TypeError
+            raise error(msg)
+        (value,) = evaluate([self.node])
+        return value.reshape(())[()]
+
+    def item(self) -> Any:
+        """Return the value of an array of one element as a Python scalar."""
+        return self._item("item").item()
+
+    def __bool__(self) -> bool:
+        """Return the truth of an array of one element."""
+        return bool(self._item("bool"))
+
+    def __int__(self) -> int:
+        """Return the value of an array of one element."""
+        return int(self._item("int"))
+
+    def __float__(self) -> float:
+        """Return the value of an array of one element."""
+        return float(self._item("float"))
+
+    def __complex__(self) -> complex:
+        """Return the value of an array of one element."""
+        return complex(self._item("complex"))
+
+    def __index__(self) -> int:
+        """Return the value of an integer scalar."""
+        if self.ndim or self.dtype.kind not in "iu":
+            msg = f"Only integer scalars can be an index; got {self!r}."
+            raise TypeError(msg)
+        return int(self._item("index"))
+
+    def __len__(self) -> int:
+        """Return the length of the first axis."""
+        if not self.ndim:
+            raise TypeError("len() of a 0-d array")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over rows, which are lazy."""
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(len(self)))  # type: ignore[index]
+
+
+def _from_node(cls: type[DiskArray], node: Node) -> DiskArray:
+    array = cls.__new__(cls)
+    array._init(node)
+    return array
+
+
+def _source(store: Any) -> Source:
+    return Source(tuple(store.shape), np.dtype(store.dtype), store)
+
+
+def _store(node: Node) -> Any:
+    return node.store if isinstance(node, Source) else None
+
+
+def from_numpy(array: Any) -> DiskArray:
+    """Return a disk array with a copy of in-memory values.
+
+    Parameters
+    ----------
+    array
+        Anything that NumPy takes as an array; later changes of it are not seen.
+
+    Examples
+    --------
+    >>> from_numpy([[1.0, 2.0]])
+    DiskArray(shape=(1, 2), dtype=float64, in memory)
+    """
+    values = np.asarray(array)
+    if values.dtype.kind not in "biufcV" or values.dtype.names is not None:
+        msg = f"An array must be numeric or boolean; got dtype {values.dtype}."
+        raise TypeError(msg)
+    result: DiskArray = make_value(_source(MemoryStore(values)))
+    return result
+
+
+def to_disk(x: Any) -> DiskArray:
+    """Return an array-like as a DiskArray; refuse tracers, which have no value yet."""
+    if isinstance(x, jax.core.Tracer):
+        raise jax.errors.ConcretizationTypeError(
+            x, "Writing an array to disk is not possible under a JAX transformation."
+        )
+    if is_disk(x):
+        disk: DiskArray = x
+        return disk
+    (operand,), _ = as_operands([x])
+    made: DiskArray = operand.value
+    return made
+
+
+def persist_all(arrays: Sequence[DiskArray], *, small: int = SMALL) -> None:
+    """Evaluate arrays as one program, and let them read the results from now on."""
+    lazy = [x for x in arrays if not _is_kept(x, small)]
+    to = [_destination(x, small) for x in lazy]
+    if not lazy:
+        return
+    results = evaluate([x.node for x in lazy], to)
+    for x, result in zip(lazy, results, strict=True):
+        in_memory = isinstance(result, np.ndarray)
+        store = MemoryStore(result, copy=False) if in_memory else result
+        x._init(_source(store))
+
+
+def _is_kept(x: DiskArray, small: int) -> bool:
+    if isinstance(x.node, Source):
+        return x.nbytes <= small or x.node.store.on_disk
+    return isinstance(x.node, Dense) and x.nbytes <= small
+
+
+def _destination(x: DiskArray, small: int) -> InMemory | ToScratch | ToFile:
+    if x._origin is not None and not isinstance(x.node, Source):
+        return ToFile(x._origin)
+    return InMemory() if x.nbytes <= small else ToScratch()
+
+
+DiskArray.__module__ = "jask"
+register_value(DiskArray, _from_node)

@@ -1,0 +1,1 @@
+"""How JAX sees a DiskArray."""

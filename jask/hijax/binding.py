@@ -1,0 +1,115 @@
+"""Graphs whose leaves are known later: what a callback evaluates.
+
+While JAX lowers, some leaves of a lazy graph are tracers. A `Template` is the same graph
+with a numbered hole for each of them; a callback fills it with the values it receives.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from jask._jax import variable_of
+from jask.hijax.handles import TABLE, Owed
+from jask.trace.graph import Call, Dense, Handle, Node, Result, walk
+
+__all__ = ["Template", "settled", "template", "traced_leaves"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """The place of a value that is not known yet."""
+
+    index: int
+    """Its position among the values."""
+
+
+def traced_leaves(nodes: Sequence[Node]) -> dict[Any, Any]:
+    """Return the tracers among the leaves, by their variables, in order of use."""
+    found: dict[Any, Any] = {}
+    for node in walk(nodes):
+        if isinstance(node, Handle | Dense) and isinstance(node.value, jax.core.Tracer):
+            found.setdefault(variable_of(node.value), node.value)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Nodes with holes."""
+
+    nodes: tuple[Node, ...]
+    """What is to be evaluated."""
+
+    handles: tuple[int, ...]
+    """The positions of the values that are handles."""
+
+    def parents(self, values: Sequence[Any]) -> list[int]:
+        """Return the handles among the values."""
+        return [int(values[i]) for i in self.handles]
+
+    def fill(self, values: Sequence[Any]) -> list[Node]:
+        """Return the nodes with the holes filled."""
+
+        def leaf(node: Node) -> Node:
+            if isinstance(node, Handle) and isinstance(node.value, Hole):
+                return TABLE.node(int(values[node.value.index]))
+            if isinstance(node, Dense) and isinstance(node.value, Hole):
+                value = np.asarray(values[node.value.index])
+                return Dense(node.shape, node.dtype, value)
+            return node
+
+        return _rebuild(self.nodes, leaf)
+
+
+def template(nodes: Sequence[Node], positions: dict[Any, int]) -> Template:
+    """Return the template of nodes, its holes numbered by variable."""
+    handles: dict[int, None] = {}
+
+    def leaf(node: Node) -> Node:
+        if not isinstance(node, Handle | Dense):
+            return node
+        if not isinstance(node.value, jax.core.Tracer):
+            return node
+        hole = Hole(positions[variable_of(node.value)])
+        if isinstance(node, Handle):
+            handles[hole.index] = None
+        return type(node)(node.shape, node.dtype, hole)
+
+    return Template(tuple(_rebuild(nodes, leaf)), tuple(handles))
+
+
+def settled(nodes: Sequence[Node]) -> list[Node]:
+    """Return the nodes with every handle replaced by what it names.
+
+    Waits for the calls that return them.
+    """
+
+    def leaf(node: Node) -> Node:
+        owed = node.value if isinstance(node, Handle) else None
+        return owed.node() if isinstance(owed, Owed) else node
+
+    return _rebuild(nodes, leaf)
+
+
+def _rebuild(nodes: Sequence[Node], leaf: Callable[[Node], Node]) -> list[Node]:
+    """Return the graph with its leaves replaced; what does not change is shared."""
+    new: dict[int, Node] = {}
+    calls: dict[int, Call] = {}
+    for node in walk(nodes):
+        if not isinstance(node, Result):
+            new[id(node)] = leaf(node)
+            continue
+        call = calls.get(id(node.call))
+        if call is None:
+            operands = tuple(new[id(o)] for o in node.call.operands)
+            pairs = zip(operands, node.call.operands, strict=True)
+            same = all(a is b for a, b in pairs)
+            call = node.call if same else Call(node.call.operation, operands)
+            calls[id(node.call)] = call
+        same_call = call is node.call
+        new[id(node)] = (
+            node if same_call else Result(node.shape, node.dtype, call, node.index)
+        )
+    return [new[id(n)] for n in nodes]

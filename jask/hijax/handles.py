@@ -1,0 +1,293 @@
+"""Handles: the int32 numbers that stand for nodes while a jitted function runs.
+
+1. A handle is (slot, generation): 20 and 11 bits. A slot is used again only after many
+   others, with the next generation, so a handle that outlived its node is recognised.
+2. An argument of a call is *lent*: it gets a fresh handle in a buffer of its own, which
+   XLA reads in place. XLA keeps that buffer exactly as long as a call that could read it
+   is in flight; when it lets go, the node may be released.
+3. A node *built* by a callback lives as long as a lent handle it was made from: that is
+   an argument of the same call. Without one it is an *orphan*, released when nothing
+   has touched it for `GRACE` seconds in which no callback ran.
+4. A handle that a call returns is *owed* until its value is known; nothing that died
+   after it was returned is released before.
+
+See docs/decisions/0002-handle-lifetime.md for what was rejected and why.
+"""
+
+import gc
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from jask.trace.graph import Node
+
+__all__ = ["TABLE", "Owed", "Table"]
+
+SLOT_BITS = 20
+GENERATION_BITS = 11
+REST = 1024
+"""A slot is used again only when as many others are free."""
+GRACE = 600.0
+"""Seconds without a callback after which an untouched orphan is released."""
+ALIGNMENT = 64
+"""Bytes; XLA on CPU reads a buffer in place if it is aligned so."""
+
+
+class Owed:
+    """A handle that a call in flight returns: a promise of a node."""
+
+    __slots__ = ("__weakref__", "_node", "_table", "value")
+
+    def __init__(self, value: Any, table: "Table") -> None:
+        self.value = value
+        self._table = table
+        self._node: Node | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether the node is known."""
+        return self._node is not None
+
+    def ready(self) -> bool:
+        """Return whether the call has ended."""
+        return self.settled or bool(self.value.is_ready())
+
+    def node(self) -> Node:
+        """Return the node; waits for the call that returns it."""
+        if self._node is None:
+            self._node = self._table.node(int(self.value))
+            self.value = None
+        return self._node
+
+
+class _Watch(weakref.ref[Any]):
+    """A weak reference to the buffer of a handle."""
+
+    __slots__ = ("handle",)
+
+    handle: int
+
+
+@dataclass(slots=True)
+class _Entry:
+    node: Node
+    root: int
+    """The lent handle, or the orphan, on which its life depends; itself for those."""
+    exact: bool
+    """Whether XLA tells when nothing can read it any more."""
+    touched: float = 0.0
+    children: list[int] = field(default_factory=list)
+    attached: list[Any] = field(default_factory=list)
+    """Objects that live as long as the entry."""
+
+
+class Table:
+    """The live nodes of this process. Safe to call from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._entries: dict[int, _Entry] = {}
+        self._watches: dict[int, _Watch] = {}
+        self._generations: list[int] = []
+        self._free: deque[int] = deque()
+        self._dead: deque[int] = deque()  # appended to by the garbage collector
+        self._resting: deque[tuple[int, int]] = deque()
+        self._owed: deque[tuple[int, weakref.ref[Owed]]] = deque()
+        self._clock = 0
+        self._orphans: dict[int, None] = {}
+        self._running = 0
+        self._idle_since = time.monotonic()
+        self._swept = 0.0
+
+    def __len__(self) -> int:
+        """Return the number of live nodes."""
+        with self._lock:
+            return len(self._entries)
+
+    # ---- from Python
+
+    def lend(self, node: Node) -> Any:
+        """Return a handle for one call, as a jax.Array that must be its argument."""
+        buffer, scalar = _aligned_int32()
+        with self._lock:
+            self.collect()
+            handle = self._new(node, exact=True)
+            scalar[...] = handle
+        value = jax.device_put(scalar, may_alias=True)
+        with self._lock:
+            exact = value.unsafe_buffer_pointer() == scalar.ctypes.data
+            self._entries[handle].exact = exact
+            watch = _Watch(buffer if exact else value, self._bury)
+            watch.handle = handle
+            self._watches[handle] = watch
+        return value
+
+    def owe(self, value: Any) -> Owed:
+        """Return the promise for a handle that a call returned."""
+        owed = Owed(value, self)
+        if owed.ready():
+            owed.node()
+            return owed
+        with self._lock:
+            self._clock += 1
+            self._owed.append((self._clock, weakref.ref(owed)))
+        return owed
+
+    # ---- from callbacks
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Tell that a callback runs, so that orphans do not age."""
+        with self._lock:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                self._idle_since = time.monotonic()
+
+    def node(self, handle: int) -> Node:
+        """Return the node that a handle names."""
+        with self._lock:
+            entry = self._entries.get(handle)
+            if entry is None:
+                msg = f"the disk array with handle {handle} is not alive any more"
+                raise RuntimeError(msg)
+            self._entries[entry.root].touched = time.monotonic()
+            return entry.node
+
+    def build(self, node: Node, parents: Sequence[int]) -> np.int32:
+        """Return a handle for a node that a callback made from these handles."""
+        with self._lock:
+            self.collect()
+            root = self._root(parents)
+            handle = self._new(node, root=root, exact=False)
+            if root is None:
+                self._orphans[handle] = None
+                self._entries[handle].touched = time.monotonic()
+            else:
+                self._entries[root].children.append(handle)
+            return np.int32(handle)
+
+    def attach(self, thing: Any, parents: Sequence[int]) -> bool:
+        """Let `thing` live as long as these handles; False if there are none."""
+        with self._lock:
+            root = self._root(parents)
+            if root is not None:
+                self._entries[root].attached.append(thing)
+            return root is not None
+
+    # ---- releasing
+
+    def collect(self) -> None:
+        """Release what nothing can read any more."""
+        with self._lock:
+            self._settle()
+            self._clock += 1
+            while self._dead:
+                handle = self._dead.popleft()
+                self._watches.pop(handle, None)
+                self._resting.append((self._clock, handle))
+            oldest = self._owed[0][0] if self._owed else self._clock + 1
+            while self._resting and self._resting[0][0] < oldest:
+                self._end(self._resting.popleft()[1])
+            if self._orphans:
+                self._sweep()
+
+    def drain(self) -> None:
+        """Release all orphans too; only when no jitted call is in flight."""
+        gc.collect()
+        with self._lock:
+            self.collect()
+            for handle in list(self._orphans):
+                self._release(handle)
+
+    def _bury(self, watch: Any) -> None:
+        self._dead.append(watch.handle)  # no lock: the garbage collector calls this
+
+    def _end(self, handle: int) -> None:
+        entry = self._entries[handle]
+        if entry.exact:
+            self._release(handle)
+        else:
+            entry.touched = time.monotonic()
+            self._orphans[handle] = None
+
+    def _sweep(self) -> None:
+        now = time.monotonic()
+        if self._running or now - self._swept < 1.0:
+            return
+        self._swept = now
+        for handle in list(self._orphans):
+            if now - max(self._entries[handle].touched, self._idle_since) > GRACE:
+                self._release(handle)
+
+    def _settle(self) -> None:
+        """Take note of handles that became known; stop at the first that is not."""
+        while self._owed:
+            owed = self._owed[0][1]()
+            if owed is not None and not owed.ready():
+                return
+            self._owed.popleft()
+            if owed is not None and not owed.settled:
+                _try_settling(owed)
+
+    def _release(self, root: int) -> None:
+        self._orphans.pop(root, None)
+        doomed = [root]
+        while doomed:
+            handle = doomed.pop()
+            entry = self._entries.pop(handle)
+            doomed.extend(entry.children)
+            self._free.append(handle & ((1 << SLOT_BITS) - 1))
+
+    # ---- slots
+
+    def _root(self, parents: Sequence[int]) -> int | None:
+        """Return the best root: one that XLA watches rather than an orphan."""
+        roots = [self._entries[h].root for h in parents if h in self._entries]
+        exact = [r for r in roots if self._entries[r].exact]
+        return next(iter(exact or roots), None)
+
+    def _new(self, node: Node, *, exact: bool, root: int | None = None) -> int:
+        if len(self._free) > REST or len(self._generations) == 1 << SLOT_BITS:
+            if not self._free:
+                msg = "Too many disk arrays are alive in jitted functions (2**20)."
+                raise RuntimeError(msg)
+            slot = self._free.popleft()
+            generation = (self._generations[slot] + 1) % (1 << GENERATION_BITS)
+            self._generations[slot] = generation
+        else:
+            slot, generation = len(self._generations), 0
+            self._generations.append(generation)
+        handle = slot | generation << SLOT_BITS
+        self._entries[handle] = _Entry(node, handle if root is None else root, exact)
+        return handle
+
+
+def _try_settling(owed: Owed) -> None:
+    try:
+        owed.node()
+    except Exception:  # noqa: BLE001, S110 - the call failed; whoever asks is told
+        pass
+
+
+def _aligned_int32() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return a buffer, and an aligned int32 scalar inside it."""
+    count = 2 * ALIGNMENT // 4
+    buffer = np.empty(count, np.int32)
+    skip = (-buffer.ctypes.data % ALIGNMENT) // 4
+    return buffer, buffer[skip : skip + 1].reshape(())
+
+
+TABLE = Table()
+"""The table of this process."""

@@ -1,0 +1,410 @@
+"""The two ways between disk and memory: Materialize and Dematerialize.
+
+1. They are each other's transpose, so the gradient with respect to an in-memory
+   parameter arrives as an ordinary jax.Array.
+2. Run eagerly, Materialize evaluates. While lowering, it emits one callback that runs
+   the whole fused expression.
+3. Several of one program make a group: the first returns its value and a ticket, later
+   ones whose leaves are among its leaves redeem the ticket. All of a group is ONE
+   evaluation; `jit(value_and_grad)` reads its sources once.
+"""
+
+import itertools
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from jask import config
+from jask._jax import (
+    HiPrim,
+    ShapedArray,
+    io_callback,
+    is_lowering,
+    linearize_from_jvp,
+    trace_of,
+    tracer_of,
+    tracing_with,
+    variable_of,
+)
+from jask.execute import run
+from jask.hijax import type as hitype
+from jask.hijax.binding import Template, settled, template, traced_leaves
+from jask.hijax.handles import TABLE
+from jask.hijax.type import DiskArrayType, axis_of, is_disk, make_value
+from jask.trace.graph import Dense, Handle, Node
+
+__all__ = ["Dematerialize", "Materialize", "dematerialize", "evaluate", "materialize"]
+
+
+# ---- the primitives
+
+
+class Materialize(HiPrim):  # type: ignore[misc]
+    """Disk to memory: the value of a disk array as a jax.Array."""
+
+    def __init__(self, t: DiskArrayType, dtype: np.dtype[Any]) -> None:
+        self.in_avals = (t,)
+        self.out_aval = ShapedArray(t.shape, dtype)
+        self.params = {"dtype": dtype}
+        super().__init__()
+
+    def pp_params(self) -> dict[str, Any]:
+        """Return what a jaxpr prints: nothing, the types say it."""
+        return {}
+
+    @classmethod
+    def of(cls, x: Any, dtype: Any = None) -> Any:
+        """Return the value of a disk array or of a tracer of one."""
+        t = jax.typeof(x)
+        return cls(t, np.dtype(t.dtype if dtype is None else dtype))(x)
+
+    def expand(self, x: Any) -> Any:
+        """Evaluate, or emit the callback that will."""
+        if is_lowering():
+            return _emit(x.node, self.out_aval)
+        (value,) = evaluate([x.node])
+        return jax.numpy.asarray(_narrowed(value, self.out_aval.dtype))
+
+    def vjp_fwd(self, nonzero: Any, /, x: Any) -> tuple[Any, None]:  # noqa: ARG002
+        """Return the value; nothing is kept."""
+        return self(x), None
+
+    def vjp_bwd_retval(self, _: None, ct: Any, /) -> tuple[Any]:
+        """Return the cotangent as a disk array."""
+        return (Dematerialize.of(ct),)
+
+    def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
+        """Return the value and the tangent, in memory."""
+        return self(*primals), Materialize.of(*tangents)
+
+    lin, linearized = linearize_from_jvp
+
+    def transpose(self, ct: Any, x: Any) -> None:
+        """Add the cotangent as a disk array."""
+        x.accum(Dematerialize.of(ct))
+
+    def batch(self, axis_data: Any, args: Any, dims: Any) -> tuple[Any, Any]:  # noqa: ARG002
+        """Return the values of all elements."""
+        value = Materialize.of(*args, dtype=self.out_aval.dtype)
+        return value, axis_of(dims[0])
+
+
+class Dematerialize(HiPrim):  # type: ignore[misc]
+    """Memory to disk: an in-memory array as a disk array, without writing it."""
+
+    def __init__(self, t: Any) -> None:
+        self.in_avals = (t,)
+        self.out_aval = DiskArrayType(tuple(t.shape), np.dtype(t.dtype))
+        self.params = {}
+        super().__init__()
+
+    @classmethod
+    def of(cls, x: Any) -> Any:
+        """Return a jax.Array, or a tracer of one, as a disk array."""
+        t = jax.typeof(x)
+        return cls(ShapedArray(t.shape, t.dtype))(x)
+
+    def expand(self, x: Any) -> Any:
+        """Return the lazy array; `x` may be a literal of the jaxpr."""
+        t = self.out_aval
+        value = x if isinstance(x, jax.Array) else np.asarray(x, t.dtype)
+        return make_value(Dense(t.shape, t.dtype, value))
+
+    def vjp_fwd(self, nonzero: Any, /, x: Any) -> tuple[Any, None]:  # noqa: ARG002
+        """Return the disk array; nothing is kept."""
+        return self(x), None
+
+    def vjp_bwd_retval(self, _: None, ct: Any, /) -> tuple[Any]:
+        """Return the cotangent in memory."""
+        return (Materialize.of(ct),)
+
+    def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
+        """Return the disk array and the tangent as one."""
+        return self(*primals), Dematerialize.of(*tangents)
+
+    lin, linearized = linearize_from_jvp
+
+    def transpose(self, ct: Any, x: Any) -> None:
+        """Add the cotangent, in memory."""
+        x.accum(Materialize.of(ct))
+
+    def batch(self, axis_data: Any, args: Any, dims: Any) -> tuple[Any, Any]:  # noqa: ARG002
+        """Return all elements as a disk array."""
+        return Dematerialize.of(*args), dims[0]
+
+
+# ---- functions
+
+
+def materialize(*arrays: Any) -> Any:
+    """Return disk arrays as jax.Arrays, evaluated as one program.
+
+    Parameters
+    ----------
+    arrays
+        DiskArrays, tracers of them, or pytrees of these; in-memory leaves are returned
+        as they are.
+
+    Returns
+    -------
+    pytree of jax.Array
+        Like the argument; a tuple for several.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If the values do not fit the memory budget.
+    OverflowError
+        If 64-bit types are off and integers do not fit 32 bits.
+
+    Examples
+    --------
+    >>> import jask
+    >>> x = jask.from_numpy(np.arange(3, dtype="float32"))
+    >>> jask.materialize(x)
+    Array([0., 1., 2.], dtype=float32)
+    """
+    leaves, tree = jax.tree.flatten(arrays[0] if len(arrays) == 1 else arrays)
+    lazy = [x for x in leaves if is_disk(x)]
+    if any(isinstance(x, jax.core.Tracer) for x in lazy):
+        found = [_convert(x) for x in lazy]
+    else:
+        found = _values([_float_narrowed(x) for x in lazy])
+    results = iter(found)
+    return tree.unflatten(next(results) if is_disk(x) else x for x in leaves)
+
+
+def dematerialize(x: Any) -> Any:
+    """Return an in-memory array as a disk array, without writing it.
+
+    Examples
+    --------
+    >>> dematerialize(jax.numpy.zeros(3))
+    DiskArray(shape=(3,), dtype=float32, lazy)
+    """
+    return Dematerialize.of(x if isinstance(x, jax.Array) else jax.numpy.asarray(x))
+
+
+def evaluate(
+    nodes: Sequence[Node], destinations: Sequence[run.Destination] | None = None
+) -> list[Any]:
+    """Evaluate nodes as one program; waits for the calls that return their handles."""
+    to = [run.InMemory()] * len(nodes) if destinations is None else destinations
+    return run.evaluate(settled(nodes), to) if nodes else []
+
+
+def _values(arrays: Sequence[Any]) -> list[Any]:
+    """Return the values of concrete arrays, all evaluated together."""
+    values = evaluate([x.node for x in arrays])
+    return [jax.numpy.asarray(_narrowed(v, _canonical(v.dtype))) for v in values]
+
+
+# ---- 64-bit values while 64-bit types are off
+
+
+def _canonical(dtype: Any) -> Any:
+    return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+
+
+def _convert(x: Any) -> Any:
+    x = _float_narrowed(x)
+    return Materialize.of(x, dtype=_canonical(x.dtype))
+
+
+def _float_narrowed(x: Any) -> Any:
+    """Convert 64-bit floats that JAX would not hold; derivatives convert back."""
+    wide, narrow = np.dtype(x.dtype), _canonical(x.dtype)
+    if wide == narrow or not hitype.is_inexact(wide):
+        return x
+    warnings.warn(
+        f"{wide} is truncated to {narrow} when it is materialized, because 64-bit types "
+        f"are off. To keep it, set the jax_enable_x64 configuration option or the "
+        f"JAX_ENABLE_X64 shell environment variable.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return hitype.call_hook("convert", x, narrow)
+
+
+def _narrowed(value: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
+    """Return integers in 32 bits if they fit; anything else is returned as it is."""
+    if value.dtype == dtype:
+        return value
+    limits = np.iinfo(dtype)
+    if value.size and (value.min() < limits.min or value.max() > limits.max):
+        msg = (
+            f"Values of {value.dtype} must fit {dtype} while 64-bit types are off; they "
+            f"reach from {value.min()} to {value.max()}. Turn on jax_enable_x64."
+        )
+        raise OverflowError(msg)
+    return value.astype(dtype)
+
+
+# ---- callbacks
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """The materializes of one program that are evaluated together."""
+
+    settings: config.Settings
+    """Those in force where the program was lowered."""
+
+    templates: list[Template] = field(default_factory=list)
+    """What is evaluated, in order of appearance."""
+
+    dtypes: list[np.dtype[Any]] = field(default_factory=list)
+    """The dtype of each value in memory."""
+
+    def add(self, item: Template, dtype: Any) -> int:
+        """Add one, and return its index."""
+        self.templates.append(item)
+        self.dtypes.append(np.dtype(dtype))
+        return len(self.templates) - 1
+
+    def run(self, *operands: Any) -> tuple[Any, np.int32]:
+        """Evaluate all; return the first value and the ticket for the others."""
+        with TABLE.running(), config.using(self.settings):
+            nodes = [n for t in self.templates for n in t.fill(operands)]
+            values = [
+                _narrowed(v, d)
+                for v, d in zip(evaluate(nodes), self.dtypes, strict=True)
+            ]
+            parents = [h for t in self.templates for h in t.parents(operands)]
+            return values[0], _park(values[1:], parents)
+
+    def redeem(self, index: int) -> Callable[[Any], Any]:
+        """Return the callback that hands over the value with this index."""
+        return lambda ticket: _parked[int(ticket)].take(index - 1)
+
+
+@dataclass(eq=False, slots=True)
+class _Parked:
+    """Values that wait for their callbacks."""
+
+    ticket: int
+    values: list[Any]
+    left: int
+
+    def take(self, index: int) -> Any:
+        """Return a value once; the last one clears the ticket."""
+        value, self.values[index] = self.values[index], None
+        self.left -= 1
+        if not self.left:
+            _parked.pop(self.ticket, None)
+        return value
+
+    def __del__(self) -> None:
+        self.values.clear()
+
+
+_parked: dict[int, _Parked] = {}
+_tickets = itertools.count(1)
+
+
+def _park(values: list[Any], parents: Sequence[int]) -> np.int32:
+    if not values:
+        return np.int32(0)
+    ticket = next(_tickets) % 2**31
+    _parked[ticket] = _Parked(ticket, values, len(values))
+    TABLE.attach(_Cleaner(ticket), parents)
+    return np.int32(ticket)
+
+
+class _Cleaner:
+    """Forgets a ticket that nobody redeemed because the call failed."""
+
+    __slots__ = ("ticket",)
+
+    def __init__(self, ticket: int) -> None:
+        self.ticket = ticket
+
+    def __del__(self) -> None:
+        _parked.pop(self.ticket, None)
+
+
+class _Open(threading.local):
+    """The group that the program being lowered on this thread can still join."""
+
+    trace: Any = None
+    """Weak reference to its trace."""
+    positions: dict[Any, int]
+    """Its leaves."""
+    group: Group
+    ticket: Any
+    """The variable that holds the ticket."""
+
+
+_open = _Open()
+
+
+def _emit(node: Node, out: Any) -> Any:
+    """Emit the callback that evaluates a node, or join the open group."""
+    leaves = traced_leaves([node])
+    shape = jax.ShapeDtypeStruct(out.shape, out.dtype)
+    if not leaves:
+        return _emit_alone(settled([node])[0], shape)
+    trace = trace_of(next(iter(leaves.values())))
+    joined = _open.trace is not None and _open.trace() is trace
+    if joined and leaves.keys() <= _open.positions.keys():
+        index = _open.group.add(template([node], _open.positions), out.dtype)
+        ticket = tracer_of(trace, _open.ticket)
+        return io_callback(_open.group.redeem(index), shape, ticket)
+    group = Group(config.current())
+    positions = {v: i for i, v in enumerate(leaves)}
+    group.add(template([node], positions), out.dtype)
+    ticket_shape = jax.ShapeDtypeStruct((), np.int32)
+    value, ticket = io_callback(group.run, (shape, ticket_shape), *leaves.values())
+    _open.trace, _open.positions = weakref.ref(trace), positions
+    _open.group, _open.ticket = group, variable_of(ticket)
+    return value
+
+
+def _emit_alone(node: Node, shape: Any) -> Any:
+    """Emit a callback without operands: every leaf is known already."""
+    group = Group(config.current())
+    group.add(template([node], {}), shape.dtype)
+    return io_callback(lambda: group.run()[0], shape)
+
+
+# ---- handles
+
+
+def _lower(x: Any) -> Any:
+    """Return the handle of a value: lent to a call, or built by a callback."""
+    node = x.node
+    if isinstance(node, Handle) and isinstance(node.value, jax.core.Tracer):
+        return node.value
+    leaves = traced_leaves([node])
+    if leaves:
+        with tracing_with(trace_of(next(iter(leaves.values())))):
+            return _emit_build(node, leaves)
+    (known,) = settled([node])
+    return _emit_build(known, {}) if is_lowering() else TABLE.lend(known)
+
+
+def _emit_build(node: Node, leaves: dict[Any, Any]) -> Any:
+    item = template([node], {v: i for i, v in enumerate(leaves)})
+
+    def build(*values: Any) -> np.int32:
+        with TABLE.running():
+            (made,) = item.fill(values)
+            return TABLE.build(made, item.parents(values))
+
+    shape = jax.ShapeDtypeStruct((), np.int32)
+    return jax.pure_callback(build, shape, *leaves.values())
+
+
+def _raise(t: DiskArrayType, handle: Any) -> Any:
+    value = handle if isinstance(handle, jax.core.Tracer) else TABLE.owe(handle)
+    return make_value(Handle(t.shape, t.dtype, value))
+
+
+hitype.hook("lower", _lower)
+hitype.hook("raise", _raise)

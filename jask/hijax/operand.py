@@ -1,0 +1,105 @@
+"""What may be an operand, and how it becomes a disk array.
+
+1. Whether an operation is traced with 64-bit types is decided from the user's flag and
+   the operands that are 64-bit already (disk arrays, JAX arrays and tracers).
+2. Python scalars become weakly typed run-time operands, so promotion is JAX's.
+3. Concrete arrays become lazy nodes at once; tracers are bound with `Dematerialize`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from jask.hijax.materialize import Dematerialize
+from jask.hijax.type import DiskArrayType, is_disk, make_value
+from jask.trace.graph import Dense
+
+__all__ = ["Operand", "as_operands"]
+
+_SCALARS = (bool, int, float, complex)
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A disk array, or a tracer of one, that an operation takes."""
+
+    value: Any
+    """The array."""
+
+    aval: DiskArrayType
+    """Its type."""
+
+    weak: bool = False
+    """Whether it stands for a Python scalar."""
+
+    @property
+    def is_64_bit(self) -> bool:
+        """Whether it makes the operation a 64-bit one."""
+        return not self.weak and _is_64_bit(self.aval.dtype)
+
+
+def as_operands(leaves: Sequence[Any]) -> tuple[list[Operand], bool]:
+    """Return operands for the leaves, and whether to trace with 64-bit types."""
+    x64 = bool(jax.config.jax_enable_x64) or any(map(_forces_x64, leaves))
+    return [_as_operand(x, x64=x64) for x in leaves], x64
+
+
+def _is_64_bit(dtype: Any) -> bool:
+    return np.dtype(dtype) in _WIDE
+
+
+_WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
+
+
+def _forces_x64(x: Any) -> bool:
+    if is_disk(x):
+        return _is_64_bit(x.dtype)
+    if isinstance(x, jax.Array):
+        return not x.weak_type and _is_64_bit(x.dtype)
+    return False
+
+
+def _as_operand(x: Any, *, x64: bool) -> Operand:
+    if is_disk(x):
+        return Operand(x, DiskArrayType(tuple(x.shape), np.dtype(x.dtype)))
+    if isinstance(x, jax.core.Tracer):
+        aval = jax.typeof(x)
+        value = Dematerialize.of(x)
+        return Operand(value, jax.typeof(value), weak=bool(aval.weak_type))
+    if isinstance(x, jax.Array):
+        return _dense(x, weak=bool(x.weak_type))
+    if isinstance(x, np.ndarray | np.generic):
+        array = np.array(x)  # a copy: later changes are not seen
+        array = array.astype(_canonical(array.dtype, x64=x64), copy=False)
+        return _dense(array, weak=False)
+    if isinstance(x, _SCALARS):
+        return _dense(_scalar(x, x64=x64), weak=True)
+    msg = (
+        f"An operand must be a DiskArray, an array or a number; got "
+        f"{type(x).__name__}: {x!r:.80}."
+    )
+    raise TypeError(msg)
+
+
+def _dense(value: Any, *, weak: bool) -> Operand:
+    node = Dense(tuple(value.shape), np.dtype(value.dtype), value)
+    return Operand(make_value(node), DiskArrayType(node.shape, node.dtype), weak=weak)
+
+
+def _canonical(dtype: Any, *, x64: bool) -> Any:
+    native = dtype.newbyteorder("=") if dtype.byteorder in "<>" else dtype
+    with jax.enable_x64(x64):
+        return jax.dtypes.canonicalize_dtype(native)
+
+
+def _scalar(x: Any, *, x64: bool) -> np.ndarray[Any, Any]:
+    kind = next(k for k in _SCALARS if isinstance(x, k))
+    if kind is bool:
+        return np.asarray(x)
+    narrow = {int: np.int32, float: np.float32, complex: np.complex64}
+    wide = {int: np.int64, float: np.float64, complex: np.complex128}
+    with np.errstate(over="ignore"):
+        return np.asarray(x, (wide if x64 else narrow)[kind])

@@ -1,0 +1,271 @@
+"""The type by which JAX knows a DiskArray: shape and dtype, never the file.
+
+A jitted function is compiled once for all files of a shape. Operators, methods and
+properties are attached once, for arrays and for tracers of them, by `attach_operator`,
+`attach_method` and `attach_property`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NoReturn
+
+import jax
+import numpy as np
+
+from jask._jax import (
+    HiType,
+    MappingSpec,
+    ShapedArray,
+    aval_method,
+    aval_property,
+    register_hitype,
+)
+from jask.trace.graph import Node
+
+__all__ = [
+    "Axis",
+    "DiskArrayType",
+    "attach_method",
+    "attach_operator",
+    "attach_property",
+    "axis_of",
+    "is_disk",
+    "is_inexact",
+    "make_value",
+    "register_value",
+]
+
+
+@dataclass(frozen=True)
+class Axis(MappingSpec):  # type: ignore[misc]
+    """Which axis of a disk array is mapped."""
+
+    axis: int
+    """Its position."""
+
+
+def axis_of(spec: Any) -> int | None:
+    """Return the position that a mapping specification names; None: not mapped."""
+    return spec.axis if isinstance(spec, Axis) else spec
+
+
+def is_inexact(dtype: Any) -> bool:
+    """Return whether values of this type have derivatives."""
+    return bool(jax.numpy.issubdtype(dtype, np.inexact))
+
+
+@dataclass(frozen=True)
+class DiskArrayType(HiType):  # type: ignore[misc]
+    """Shape and dtype of a disk array, as JAX sees it while tracing.
+
+    Examples
+    --------
+    >>> DiskArrayType((6, 3), np.dtype("float32"))
+    disk_f32[6,3]
+    """
+
+    shape: tuple[int, ...]
+    """Number of elements along each axis."""
+
+    dtype: np.dtype[Any]
+    """Element type."""
+
+    weak_type = False
+    """Disk arrays are never weakly typed."""
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes of the whole array."""
+        return self.size * int(self.dtype.itemsize)
+
+    @property
+    def in_memory(self) -> Any:
+        """The type of an in-memory array of this shape and dtype."""
+        return ShapedArray(self.shape, self.dtype)
+
+    # ---- lowering
+
+    def lo_ty(self) -> list[Any]:
+        """Return the lowered types: one int32, the handle of a live node."""
+        return [ShapedArray((), np.dtype(np.int32))]
+
+    def lower_val(self, value: Any) -> list[Any]:
+        """Return the handle of a value."""
+        return [_hooks["lower"](value)]
+
+    def raise_val(self, handle: Any) -> Any:
+        """Return the value that a handle names."""
+        return _hooks["raise"](self, handle)
+
+    # ---- derivatives
+
+    def to_tangent_aval(self) -> "DiskArrayType":
+        """Return the type of tangents."""
+        return DiskArrayType(self.shape, self.in_memory.to_tangent_aval().dtype)
+
+    def to_ct_aval(self) -> "DiskArrayType":
+        """Return the type of cotangents."""
+        return self.to_tangent_aval()
+
+    def vspace_zero(self) -> Any:
+        """Return zeros of this type."""
+        return _hooks["zero"](self)
+
+    def vspace_add(self, x: Any, y: Any) -> Any:
+        """Return the sum of two values of this type."""
+        return _hooks["add"](x, y)
+
+    # ---- mapped axes
+
+    def dec_rank(self, size: int | None, spec: Any) -> "DiskArrayType":  # noqa: ARG002
+        """Return the type of one element along an axis."""
+        axis = axis_of(spec)
+        if axis is None:
+            return self
+        return DiskArrayType(self.shape[:axis] + self.shape[axis + 1 :], self.dtype)
+
+    def inc_rank(self, size: int, spec: Any) -> "DiskArrayType":
+        """Return the type of `size` such values along a new axis."""
+        axis = axis_of(spec)
+        if axis is None:
+            return self
+        shape = (*self.shape[:axis], size, *self.shape[axis:])
+        return DiskArrayType(shape, self.dtype)
+
+    def leading_axis_spec(self) -> Axis:
+        """Return the specification of the leading axis."""
+        return Axis(0)
+
+    # ---- what JAX asks of any array type
+
+    @property
+    def mat(self) -> Any:
+        """The manual axis type of an ordinary array."""
+        return self.in_memory.mat
+
+    @property
+    def sharding(self) -> Any:
+        """The sharding of an ordinary array: none."""
+        return self.in_memory.sharding
+
+    def str_short(
+        self,
+        short_dtypes: bool = False,  # noqa: ARG002, FBT001, FBT002
+        mesh_axis_types: bool = False,  # noqa: ARG002, FBT001, FBT002
+    ) -> str:
+        """Return how a jaxpr shows the type."""
+        return f"disk_{short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+    def __repr__(self) -> str:
+        """Return how a jaxpr shows the type."""
+        return self.str_short()
+
+    def __str__(self) -> str:
+        """Return how a jaxpr shows the type."""
+        return self.str_short()
+
+    def __format__(self, spec: str) -> str:
+        """Return how messages show the type; a loss must name a way out."""
+        if self.shape == () and is_inexact(self.dtype):
+            return (
+                f"{self.str_short()}. A loss for jax.grad must be in memory: return "
+                f"jask.materialize(loss), or use jask.grad or jask.value_and_grad"
+            )
+        return format(self.str_short(), spec)
+
+
+_SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c"}
+
+
+def short_name(dtype: Any) -> str:
+    """Return JAX's short name of a dtype, such as `f32`."""
+    name = np.dtype(dtype).name
+    stem = name.rstrip("0123456789")
+    if stem in _SHORT:
+        return _SHORT[stem] + name[len(stem) :]
+    return {"bfloat16": "bf16"}.get(name, name)
+
+
+# ---- values
+
+
+_hooks: dict[str, Callable[..., Any]] = {}
+_classes: list[type] = []
+
+
+def hook(name: str, function: Callable[..., Any]) -> None:
+    """Say how the type lowers, raises, adds and makes zeros (modules above this one)."""
+    _hooks[name] = function
+
+
+def call_hook(name: str, *args: Any) -> Any:
+    """Call what a module above this one said."""
+    return _hooks[name](*args)
+
+
+def register_value(cls: type, make: Callable[[type, Node], Any]) -> None:
+    """Make a class of values known to JAX; `make(cls, node)` returns one."""
+    _classes.append(cls)
+    _hooks["make"] = make
+    register_hitype(cls, lambda x: DiskArrayType(x.shape, x.dtype))
+
+
+def make_value(node: Node) -> Any:
+    """Return the DiskArray that holds a node."""
+    return _hooks["make"](_classes[0], node)
+
+
+def is_disk(x: Any) -> bool:
+    """Return whether `x` is a DiskArray or a tracer of one."""
+    return isinstance(x, tuple(_classes)) or (
+        isinstance(x, jax.core.Tracer) and isinstance(jax.typeof(x), DiskArrayType)
+    )
+
+
+# ---- operators, methods and properties
+
+
+def attach_operator(name: str, function: Callable[..., Any]) -> None:
+    """Give arrays and tracers an operator such as `__add__`."""
+    setattr(_classes[0], name, function)
+    setattr(DiskArrayType, "_" + name.strip("_"), staticmethod(function))
+
+
+def attach_method(name: str, function: Callable[..., Any]) -> None:
+    """Give arrays and tracers a method; `function` takes the array first."""
+    setattr(_classes[0], name, function)
+    setattr(DiskArrayType, name, aval_method(function))
+
+
+def attach_property(name: str, function: Callable[..., Any]) -> None:
+    """Give arrays and tracers a property, computed by `function` of the array."""
+    setattr(_classes[0], name, property(function))
+    setattr(DiskArrayType, name, aval_property(function))
+
+
+def _refuse(kind: str) -> Callable[[Any], NoReturn]:
+    def convert(tracer: Any) -> NoReturn:
+        if kind == "bool":
+            raise jax.errors.TracerBoolConversionError(tracer)
+        if kind in {"int", "index"}:
+            raise jax.errors.TracerIntegerConversionError(tracer)
+        raise jax.errors.ConcretizationTypeError(
+            tracer, f"{kind}() of a disk array needs its value."
+        )
+
+    return convert
+
+
+for _kind in ("bool", "int", "float", "complex", "index"):
+    setattr(DiskArrayType, f"_{_kind}", staticmethod(_refuse(_kind)))
