@@ -43,6 +43,7 @@ def apply(
     *operands: Any,
     name: str,
     static: Mapping[str, Any] = _NOTHING,
+    x64: bool = False,
 ) -> Any:
     """Apply a pure function of in-memory arrays to disk arrays, lazily.
 
@@ -56,6 +57,8 @@ def apply(
         Shown in jaxprs and plans.
     static
         Static keyword arguments, part of the identity of the operation.
+    x64
+        Trace with 64-bit types on, whatever the user's flag and the operands say.
 
     Returns
     -------
@@ -72,8 +75,8 @@ def apply(
     """
     leaves, tree = jax.tree.flatten(operands)
     function = Function(fn, tree, freeze(dict(static)))
-    chosen, x64 = as_operands(leaves)
-    return bind(function, chosen, x64=x64, name=name)
+    chosen, wide = as_operands(leaves, x64=x64)
+    return bind(function, chosen, x64=wide, name=name)
 
 
 def bind(function: Any, operands: Sequence[Operand], *, x64: bool, name: str) -> Any:

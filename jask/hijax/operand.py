@@ -41,10 +41,12 @@ class Operand:
         return not self.weak and _is_64_bit(self.aval.dtype)
 
 
-def as_operands(leaves: Sequence[Any]) -> tuple[list[Operand], bool]:
+def as_operands(
+    leaves: Sequence[Any], *, x64: bool = False
+) -> tuple[list[Operand], bool]:
     """Return operands for the leaves, and whether to trace with 64-bit types."""
-    x64 = bool(jax.config.jax_enable_x64) or any(map(_forces_x64, leaves))
-    return [_as_operand(x, x64=x64) for x in leaves], x64
+    wide = x64 or bool(jax.config.jax_enable_x64) or any(map(_forces_x64, leaves))
+    return [_as_operand(x, x64=wide) for x in leaves], wide
 
 
 def _is_64_bit(dtype: Any) -> bool:

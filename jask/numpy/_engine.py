@@ -3,26 +3,29 @@
 from typing import Any
 
 import jax
-from jask.array import DiskArray, from_numpy
-from jask.hijax.apply import apply
-from jask.hijax.materialize import dematerialize, materialize
-from jask.hijax.type import DiskArrayType
-
 import numpy as np
 
-__all__ = ["DiskArray", "apply", "fetch", "is_disk", "is_traced", "to_disk"]
+from jask.array import DiskArray, from_numpy
+from jask.geometry.box import Box
+from jask.hijax.apply import apply
+from jask.hijax.materialize import dematerialize, evaluate
+from jask.hijax.type import is_disk
+from jask.trace.graph import Dense, Source
+
+__all__ = [
+    "DiskArray",
+    "apply",
+    "fetch",
+    "in_memory_value",
+    "is_disk",
+    "is_traced",
+    "to_disk",
+]
 
 
 def is_traced(x: Any) -> bool:
     """Return whether `x` is a tracer, of an in-memory or of a disk array."""
     return isinstance(x, jax.core.Tracer)
-
-
-def is_disk(x: Any) -> bool:
-    """Return whether `x` is a DiskArray or a tracer of one."""
-    return isinstance(x, DiskArray) or (
-        is_traced(x) and isinstance(jax.typeof(x), DiskArrayType)
-    )
 
 
 def to_disk(x: Any) -> Any:
@@ -42,18 +45,8 @@ def fetch(name: str, *arrays: Any) -> list[np.ndarray[Any, Any]]:
             raise jax.errors.ConcretizationTypeError(
                 x, f"{name}: the shape of the result depends on values."
             )
-    disk = [x for x in arrays if is_disk(x)]
-    values = iter(_evaluated(disk))
+    values = iter(evaluate([x.node for x in arrays if is_disk(x)]))
     return [next(values) if is_disk(x) else np.asarray(x) for x in arrays]
-
-
-def _evaluated(arrays: list[Any]) -> list[np.ndarray[Any, Any]]:
-    """Return the values of DiskArrays with their own dtypes."""
-    if not arrays:
-        return []
-    found = materialize(*arrays)
-    found = found if isinstance(found, (tuple, list)) else [found]
-    return [np.asarray(v) for v in found]
 
 
 def in_memory_value(x: Any) -> np.ndarray[Any, Any] | None:
@@ -64,4 +57,15 @@ def in_memory_value(x: Any) -> np.ndarray[Any, Any] | None:
         return None
     if isinstance(x, jax.Array):
         return np.asarray(x)
-    return None
+    return _node_value(x.node) if isinstance(x, DiskArray) else None
+
+
+def _node_value(node: Any) -> np.ndarray[Any, Any] | None:
+    """Return the values of a node that holds them in memory; None for others."""
+    if isinstance(node, Dense) and not is_traced(node.value):
+        return np.asarray(node.value)
+    if not isinstance(node, Source) or node.store.on_disk:
+        return None
+    found = np.empty(node.shape, node.dtype)
+    node.store.read(Box.whole(node.shape), found)  # type: ignore[attr-defined]
+    return found

@@ -193,7 +193,11 @@ def _check_range(array: Any, length: int, axis: int) -> None:
 
 def basic(key: Key) -> Basic:
     """Return what a key without arrays takes."""
-    start, limit, stride, backwards, shape = [], [], [], [], []
+    start: list[int] = []
+    limit: list[int] = []
+    stride: list[int] = []
+    backwards: list[int] = []
+    shape: list[int] = []
     for entry in key.entries:
         axis = len(start)
         if entry is None:

@@ -63,11 +63,14 @@ def lifted(
     example: str = "",
     *,
     module: str,
-    name: str = "",
+    **defaults: Any,
 ) -> Function:
-    """Return a `jax.numpy` function as a lazy function of DiskArrays."""
-    known = name or function.__name__
-    signature = inspect.signature(function)
+    """Return a `jax.numpy` function as a lazy function of DiskArrays.
+
+    `defaults` are the standard's where `jax.numpy` has others of the same meaning.
+    """
+    known = function.__name__
+    signature = _with_defaults(inspect.signature(function), defaults)
     traced = operand_names(signature)
 
     @functools.wraps(function)
@@ -77,6 +80,18 @@ def lifted(
 
     return _dressed(
         lazy, known, signature, module, _doc(known, signature, summary, example, _LAZY)
+    )
+
+
+def _with_defaults(
+    signature: inspect.Signature, defaults: dict[str, Any]
+) -> inspect.Signature:
+    """Return a signature with other defaults."""
+    return signature.replace(
+        parameters=[
+            p.replace(default=defaults.get(p.name, p.default))
+            for p in signature.parameters.values()
+        ]
     )
 
 

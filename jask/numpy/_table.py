@@ -48,7 +48,7 @@ def call(
     `jax_enable_x64` says, because an index or an explicit dtype needs them.
     """
     checked = jax.tree.map(lambda x: check_operand(name, x), operands)
-    return apply(kernel, *checked, name=name, static=static, x64=wide or None)
+    return apply(kernel, *checked, name=name, static=static, x64=wide)
 
 
 def check_operand(name: str, x: Any) -> Any:
@@ -123,9 +123,9 @@ def dtype_or_none(dtype: Any) -> np.dtype[Any] | None:
 
 def as_dtype(dtype: Any) -> np.dtype[Any]:
     """Return what names an element type as a dtype; Python types as JAX reads them."""
-    if dtype in (bool, int, float, complex):
-        return np.dtype(jax.dtypes.canonicalize_dtype(np.dtype(dtype)))
-    found = np.dtype(dtype)
+    if any(dtype is kind for kind in (bool, int, float, complex)):
+        return default_dtype(dtype)
+    found: np.dtype[Any] = np.dtype(dtype)
     if found.kind in "OSUMm":
         msg = f"A dtype must be numeric or bool; got {found}."
         raise TypeError(msg)
@@ -136,7 +136,7 @@ def is_wide(dtype: np.dtype[Any] | None) -> bool:
     """Return whether a dtype exists in JAX only with 64-bit types on."""
     if dtype is None:
         return False
-    return dtype.itemsize // (2 if dtype.kind == "c" else 1) > 4
+    return int(dtype.itemsize) // (2 if dtype.kind == "c" else 1) > 4
 
 
 def finish[F: Callable[..., Any]](function: F, name: str, module: str, doc: str) -> F:

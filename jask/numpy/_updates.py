@@ -1,5 +1,6 @@
 """Kernels of `x.at[key].method(values)`: pure functions of in-memory arrays."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ from jask.numpy._keys import Basic
 
 type Value = Any
 
-_COMBINE = {
+_COMBINE: dict[str, Callable[..., Any]] = {
     "add": jnp.add,
     "subtract": jnp.subtract,
     "multiply": jnp.multiply,

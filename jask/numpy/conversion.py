@@ -142,7 +142,7 @@ def _in_memory(obj: Any, dtype: Any) -> Any:
     if is_disk(obj) or isinstance(obj, jax.Array):
         return obj
     if isinstance(obj, (np.ndarray, np.generic)):
-        return _native(np.array(obj, copy=True))
+        return _canonical(_native(np.array(obj, copy=True)), dtype)
     if hasattr(obj, "__dlpack__"):
         return np.array(np.from_dlpack(obj), copy=True)
     if isinstance(obj, (list, tuple)) and _holds_arrays(obj):
@@ -154,6 +154,19 @@ def _native(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return numbers in native byte order; anything else is a TypeError."""
     as_dtype(value.dtype)
     return value.astype(value.dtype.newbyteorder("="), copy=False)
+
+
+def _canonical(value: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
+    """Return 64-bit values in 32 bits while 64-bit types are off and no dtype is given.
+
+    Integers that do not fit are an OverflowError.
+    """
+    if dtype is not None:
+        return value
+    target = np.dtype(jax.dtypes.canonicalize_dtype(value.dtype))
+    if target != value.dtype and target.kind in "iu" and value.size:
+        _check_range(value, target)
+    return value.astype(target, copy=False)
 
 
 def _holds_arrays(obj: Any) -> bool:
@@ -180,6 +193,7 @@ def _from_python(obj: Any, dtype: Any) -> np.ndarray[Any, Any]:
     except ValueError as error:
         msg = f"asarray: nested sequences must be rectangular: {error}"
         raise ValueError(msg) from error
+    kind: type | None
     if isinstance(obj, (bool, int, float, complex)):
         kind = type(obj)
     elif isinstance(obj, (list, tuple)):

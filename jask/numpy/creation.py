@@ -432,7 +432,7 @@ def meshgrid(
     if indexing not in ("xy", "ij"):
         msg = f"meshgrid: indexing must be 'xy' or 'ij'; got {indexing!r}."
         raise ValueError(msg)
-    options = {"indexing": indexing, "sparse": operator.truth(sparse)}
+    options: dict[str, Any] = {"indexing": indexing, "sparse": operator.truth(sparse)}
     del copy
     return tuple(call(jnp.meshgrid, *arrays, name="meshgrid", **options))
 

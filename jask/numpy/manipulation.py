@@ -93,7 +93,7 @@ def broadcast_to(x: Operand, /, shape: ShapeLike) -> Array:
     return call(jnp.broadcast_to, x, name="broadcast_to", shape=target)
 
 
-def expand_dims(x: Operand, /, axis: Axis = 0) -> Array:
+def expand_dims(x: Operand, /, axis: Axis) -> Array:
     """Add axes of length one.
 
     Parameters

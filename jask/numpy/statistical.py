@@ -286,7 +286,7 @@ def _running(
 
 def summed_dtype(x: Operand) -> np.dtype[Any]:
     """Return the dtype of a sum: the default integer for integers narrower than it."""
-    dtype = np.dtype(x.dtype)
+    dtype: np.dtype[Any] = np.dtype(x.dtype)
     if dtype.kind not in "biu":
         return dtype
     wide = default_dtype(int)
