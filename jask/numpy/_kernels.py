@@ -9,9 +9,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import lax
-
 import numpy as np
+from jax import lax
 
 type Value = Any
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-
 import numpy as np
+
 from jask.numpy._engine import in_memory_value, is_traced
 from jask.numpy._table import is_array
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-
 import numpy as np
+
 from jask.numpy import _kernels
 from jask.numpy._engine import fetch, is_disk, to_disk
 from jask.numpy._table import call, check_operand, finish, is_array

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-
 import numpy as np
-from jask.numpy._engine import apply
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from jask.numpy._engine import apply
 
 type Array = Any
 """A DiskArray, or a tracer of one."""

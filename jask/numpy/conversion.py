@@ -8,8 +8,8 @@ libraries' arrays come through DLPack; nested lists become NumPy arrays first.
 from typing import Any
 
 import jax
-
 import numpy as np
+
 from jask.numpy import _kernels
 from jask.numpy._engine import is_disk, to_disk
 from jask.numpy._table import (

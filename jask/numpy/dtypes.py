@@ -6,8 +6,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-
 import numpy as np
+
 from jask.numpy import _kernels, _table
 from jask.numpy._engine import is_disk
 from jask.numpy._table import Array, Operand, as_dtype, call, is_array, is_wide

@@ -11,8 +11,8 @@
 from typing import Any
 
 import jax.numpy as jnp
-
 import numpy as np
+
 from jask.numpy import _kernels, _keys, _updates
 from jask.numpy._engine import fetch, in_memory_value, is_traced, to_disk
 from jask.numpy._keys import Key

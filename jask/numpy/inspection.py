@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from jask.numpy import dtypes
 from jask.numpy._table import DEVICE, check_device, default_dtype
 

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
-
 import numpy as np
+
 from jask.numpy import _lift, binary, elementwise, statistical, unary
 from jask.numpy._engine import DiskArray
 from jask.numpy._table import Array, is_array, ndim_of, shape_of

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
-
 import numpy as np
+
 from jask.numpy import _kernels
 from jask.numpy._engine import fetch
 from jask.numpy._table import (

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-
 import numpy as np
+
 from jask.numpy import _kernels
 from jask.numpy._table import (
     Array,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
-
 import numpy as np
+
 from jask.numpy import _kernels
 from jask.numpy._engine import fetch, to_disk
 from jask.numpy._table import (

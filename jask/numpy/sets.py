@@ -7,6 +7,7 @@ fit); under a trace that is JAX's concretization error.
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from jask.numpy import _kernels
 from jask.numpy._engine import fetch, to_disk
 from jask.numpy._table import Array, Operand, call, check_operand
