@@ -28,6 +28,8 @@ FLOPS = 1.5e11
 """Floating-point operations of a product in a second, at its best shape."""
 DOT_SIDE = 512
 """Sides of a product below which BLAS loses speed."""
+LARGE_PRODUCT = 4 * MiB
+"""Bytes of a product's result from which it is bound by arithmetic, not by reading."""
 DOT_BLOCK = 32 * MiB
 """Largest operand of a product, if the user did not set a block size."""
 
@@ -184,35 +186,29 @@ def _out_cost(root: Root, domain: Box, places: Mapping[object, Place]) -> OutCos
 
 
 def _largest(
-    p: Pass,
-    domains: Sequence[Box | None],
-    loads: Sequence[Load],
-    outs: Sequence[OutCost],
+    p: Pass, domains: Sequence[Box | None], loads: Sequence[Load], outs: Sequence[OutCost]
 ) -> tuple[int, int]:
-    dot = {
-        a
-        for r in p.roots
-        if r.kind == "reduce" and r.eqn is not None and r.eqn.name == "dot_general"
-        for a in r.eqn.inputs
-    }
-    plain = [o.nbytes for o in outs if not _is_dot(o.root)]
-    heavy = [o.nbytes for o in outs if _is_dot(o.root)]
+    """Return the bytes of the largest block apart from large products, and of those."""
+    operands = {a for r in p.roots if is_product(r) and r.eqn for a in r.eqn.inputs}
+    plain = [o.nbytes for o in outs if not is_product(o.root)]
+    heavy = [o.nbytes for o in outs if is_product(o.root)]
     for load in loads:
         nbytes = load.box.size * load.leaf.dtype.itemsize
-        (heavy if load.leaf in dot else plain).append(nbytes)
-    plain += [
-        d.size * r.outputs[0].dtype.itemsize
-        for r, d in zip(p.roots, domains, strict=True)
-        if d is not None and not _is_dot(r) and not loads
-    ]
+        (heavy if load.leaf in operands else plain).append(nbytes)
+    if not loads:  # everything is computed: the domain is what takes space
+        for root, domain in zip(p.roots, domains, strict=True):
+            if domain is not None:
+                plain.append(domain.size * root.outputs[0].dtype.itemsize)
     return max(plain, default=0), max(heavy, default=0)
 
 
-def _is_dot(root: Root) -> bool:
+def is_product(root: Root) -> bool:
+    """Return whether a root is a product large enough to keep all cores busy."""
     return (
         root.kind == "reduce"
         and root.eqn is not None
         and root.eqn.name == "dot_general"
+        and root.outputs[0].nbytes > LARGE_PRODUCT
     )
 
 
@@ -231,7 +227,7 @@ def _compute(
     for root, domain in zip(p.roots, domains, strict=True):
         if domain is None:
             continue
-        if _is_dot(root):
+        if root.eqn is not None and root.eqn.name == "dot_general":
             seconds += _dot_seconds(root.domain, domain.shape)
         else:
             seconds += domain.size * ELEMENT
@@ -304,6 +300,6 @@ def workers_for(s: Survey, p: Pass, workers: int, steps: int) -> int:
     Products that dominate use all cores inside one kernel; two at a time would only
     halve the blocks.
     """
-    if steps == 1 or any(_is_dot(r) and r.outputs[0].nbytes > 4 * MiB for r in p.roots):
+    if steps == 1 or any(map(is_product, p.roots)):
         return 1
     return min(workers, steps)
