@@ -85,6 +85,9 @@ def allocate(fd: int, nbytes: int) -> bool:
     """
     if nbytes == 0:
         return True
+    found = os.fstatvfs(fd)  # trying would fill the disk up before it fails
+    if found.f_blocks > 0 and nbytes > found.f_bavail * found.f_frsize:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     try:
         os.posix_fallocate(fd, 0, nbytes)
     except OSError as error:

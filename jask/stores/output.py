@@ -21,7 +21,7 @@ import numpy as np
 from jask.errors import FileFormatError
 from jask.stores._claim import abandoned, allocate, claim, free_bytes, unique_name
 from jask.stores._dtypes import checked_dtype, checked_shape
-from jask.stores._file import DiskFile, absolute
+from jask.stores._file import DiskFile, absolute, write_at
 from jask.stores.npy import npy_header
 from jask.stores.raw import RawStore
 
@@ -37,21 +37,19 @@ class OutputStore(RawStore):
     def __init__(
         self,
         target: Path,
-        temporary: Path,
+        file: DiskFile,
         claimed: int,
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
+        *,
+        offset: int,
+        mappable: bool,
     ) -> None:
+        super().__init__(file, shape, dtype, offset, mappable=mappable)
         self._target = target
-        self._temporary = temporary
-        args = (temporary, claimed, os.getpid())
+        self._temporary = file.path
+        args = (file.path, claimed, os.getpid())
         self._discard = weakref.finalize(self, _discard, *args)
-        header = npy_header(shape, dtype)
-        nbytes = len(header) + prod(shape) * dtype.itemsize
-        mappable = _allocate(claimed, nbytes, target)
-        os.pwrite(claimed, header, 0)
-        file = DiskFile(temporary, writable=True)
-        super().__init__(file, shape, dtype, len(header), mappable=mappable)
 
     @property
     def target(self) -> Path:
@@ -120,7 +118,15 @@ def create_output(
     _remove_abandoned(target)
     temporary, fd = _create(target)
     try:
-        return OutputStore(target, temporary, fd, shape, found)
+        header = npy_header(shape, found)
+        nbytes = len(header) + prod(shape) * found.itemsize
+        mappable = _allocate(fd, nbytes, target)
+        write_at(fd, memoryview(header), 0, temporary)
+        file = DiskFile(temporary, writable=True)
+        offset = len(header)
+        return OutputStore(
+            target, file, fd, shape, found, offset=offset, mappable=mappable
+        )
     except BaseException:
         _discard(temporary, fd, os.getpid())
         raise

@@ -1,0 +1,262 @@
+"""Opening files: what is found out, what is refused, what happens to changed files."""
+
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jask.errors import FileFormatError, SourceChangedError
+from jask.geometry.box import Box
+from jask.stores.open import open_store
+from jask.stores.raw import open_raw
+from jask.testing.stores import read_all
+from tests.stores.children import run_child
+
+
+def saved(path: Path, array: Any) -> Path:
+    np.save(path, array)
+    return path
+
+
+def test_a_missing_file_is_named(tmp_path: Path):
+    with pytest.raises(FileNotFoundError, match=r"no\.npy"):
+        open_store(tmp_path / "no.npy")
+
+
+def test_a_directory_is_refused(tmp_path: Path):
+    with pytest.raises(IsADirectoryError, match=tmp_path.name):
+        open_store(tmp_path)
+
+
+def test_a_file_without_permission_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = saved(tmp_path / "x.npy", np.zeros(3))
+
+    def refuse(path: Any, *_: Any) -> int:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "open", refuse)  # root may read everything
+    with pytest.raises(PermissionError, match=r"x\.npy"):
+        open_store(path)
+
+
+def test_an_empty_file_is_refused(tmp_path: Path):
+    (tmp_path / "x.npy").touch()
+    with pytest.raises(FileFormatError, match=r"must not be empty.*x\.npy"):
+        open_store(tmp_path / "x.npy")
+
+
+def test_a_pipe_is_refused_without_waiting(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileFormatError, match="regular file"):
+        open_store(tmp_path / "pipe")
+
+
+def test_a_file_of_another_format_is_refused_with_a_remedy(tmp_path: Path):
+    (tmp_path / "x.npy").write_bytes(b"PK\x03\x04 something")
+    with pytest.raises(FileFormatError, match=r"begins with b'PK.*dtype= and shape="):
+        open_store(tmp_path / "x.npy")
+
+
+def test_a_raw_file_needs_a_dtype(tmp_path: Path):
+    (tmp_path / "x.raw").write_bytes(b"\0" * 24)
+    with pytest.raises(TypeError, match="dtype must be given"):
+        open_store(tmp_path / "x.raw", shape=(3,))
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "offset"),
+    [((4,), "f8", 0), ((3,), "f4", 0), ((3,), "f8", 8), ((2,), "f8", 0)],
+    ids=str,
+)
+def test_a_raw_file_of_another_size_is_refused(
+    shape: tuple[int, ...], dtype: str, offset: int, tmp_path: Path
+):
+    (tmp_path / "x.raw").write_bytes(b"\0" * 24)
+    with pytest.raises(FileFormatError) as caught:
+        open_store(tmp_path / "x.raw", shape=shape, dtype=dtype, offset=offset)
+    right = offset + int(np.prod(shape)) * np.dtype(dtype).itemsize
+    for word in (str(shape), str(np.dtype(dtype)), f"{right} bytes", "has 24", "x.raw"):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"shape": (-3,), "dtype": "f8"}, ValueError, "negative entries.*-3"),
+        ({"shape": (2**40, 2**40), "dtype": "f8"}, ValueError, "2\\*\\*63"),
+        ({"shape": (1.5,), "dtype": "f8"}, TypeError, "tuple of ints"),
+        ({"shape": "3", "dtype": "f8"}, TypeError, "tuple of ints"),
+        ({"shape": (3,), "dtype": "f8", "offset": -1}, ValueError, "offset.*-1"),
+        ({"shape": (3,), "dtype": "f8", "offset": 1.0}, ValueError, "offset.*1.0"),
+        ({"offset": 8}, ValueError, "offset must come with"),
+        ({"mode": "w"}, ValueError, "mode must be 'r' or 'r\\+'; got 'w'"),
+    ],
+    ids=str,
+)
+def test_an_impossible_argument_is_refused(
+    options: dict[str, Any], error: type[Exception], message: str, tmp_path: Path
+):
+    (tmp_path / "x.raw").write_bytes(b"\0" * 24)
+    with pytest.raises(error, match=message):
+        open_store(tmp_path / "x.raw", **options)
+
+
+def test_paths_may_be_text_bytes_or_path_like(tmp_path: Path):
+    path = saved(tmp_path / "Größe 数据 50%#1.npy", np.arange(3.0))
+    for given in (path, str(path), os.fsencode(path)):
+        assert open_store(given).store.path == path  # type: ignore[arg-type]
+
+
+def test_a_relative_path_does_not_follow_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    saved(tmp_path / "x.npy", np.arange(3.0))
+    monkeypatch.chdir(tmp_path)
+    store = open_store("x.npy").store
+    monkeypatch.chdir("/")
+    assert read_all(store).tolist() == [0, 1, 2]
+    assert store.path == tmp_path / "x.npy"
+
+
+def test_bools_that_are_not_0_or_1_are_read_as_true(tmp_path: Path):
+    (tmp_path / "mask").write_bytes(bytes([0, 1, 2, 255]))
+    store = open_raw(tmp_path / "mask", (4,), "?")
+    assert read_all(store).view("u1").tolist() == [0, 1, 1, 1]
+
+
+# ------------------------------------------------------------------ changed files
+
+
+def test_an_unchanged_file_passes_the_check(tmp_path: Path):
+    store = open_store(saved(tmp_path / "x.npy", np.zeros(9))).store
+    store.check()
+
+
+def test_a_file_written_to_in_place_fails_the_check(tmp_path: Path):
+    path = saved(tmp_path / "x.npy", np.zeros(9))
+    store = open_store(path).store
+    with path.open("r+b") as file:
+        file.seek(130)
+        file.write(b"1")
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(SourceChangedError, match=r"written to.*Open it again.*x\.npy"):
+        store.check()
+
+
+def test_a_file_that_grew_fails_the_check(tmp_path: Path):
+    path = saved(tmp_path / "x.npy", np.zeros(9))
+    store = open_store(path).store
+    with path.open("ab") as file:
+        file.write(b"1")
+    with pytest.raises(SourceChangedError, match="had 200 bytes and now has 201"):
+        store.check()
+
+
+@pytest.mark.parametrize(
+    "box", [Box((0, 0), (90, 90)), Box((0, 3), (90, 9)), Box((88, 0), (90, 90))],
+    ids=["whole", "columns", "end"],
+)  # fmt: skip
+def test_a_file_that_was_cut_is_an_error_and_not_a_mixture(box: Box, tmp_path: Path):
+    path = saved(tmp_path / "x.npy", np.zeros((90, 90)))
+    store = open_store(path).store
+    os.truncate(path, 4096)
+    with pytest.raises(SourceChangedError, match="ends at byte"):
+        store.read(box, np.empty(box.shape))
+    with pytest.raises(SourceChangedError, match="now has 4096"):
+        store.check()
+
+
+def test_a_file_replaced_by_a_rename_goes_on_being_read(tmp_path: Path):
+    path = saved(tmp_path / "x.npy", np.arange(9.0))
+    store = open_store(path).store
+    saved(tmp_path / "y.npy", np.arange(9.0) + 100).replace(path)
+    store.check()
+    assert read_all(store)[0] == 0
+    assert read_all(open_store(path).store)[0] == 100
+
+
+def test_a_file_that_was_deleted_goes_on_being_read(tmp_path: Path):
+    path = saved(tmp_path / "x.npy", np.arange(9.0))
+    store = open_store(path).store
+    path.unlink()
+    assert read_all(store)[8] == 8
+
+
+# --------------------------------------------------------------- file descriptors
+
+
+@pytest.fixture
+def few_descriptors() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.usefixtures("few_descriptors")
+def test_more_arrays_than_descriptors_can_be_open(tmp_path: Path):
+    before = open_descriptors()
+    paths = [saved(tmp_path / f"{k}.npy", np.full(3, k)) for k in range(300)]
+    stores = [open_store(path).store for path in paths]
+    assert open_descriptors() - before <= 64
+    for k, store in enumerate(stores):
+        store.check()
+        assert read_all(store).tolist() == [k] * 3
+    assert open_descriptors() - before <= 64
+    del store, stores
+    assert open_descriptors() <= before
+
+
+@pytest.mark.usefixtures("few_descriptors")
+def test_a_file_replaced_while_its_descriptor_was_closed_is_an_error(tmp_path: Path):
+    path = saved(tmp_path / "x.npy", np.zeros(3))
+    store = open_store(path).store
+    others = [open_store(saved(tmp_path / f"{k}.npy", [k])) for k in range(64)]
+    saved(tmp_path / "y.npy", np.ones(3)).replace(path)
+    with pytest.raises(SourceChangedError, match="another file"):
+        read_all(store)
+    assert len(others) == 64
+
+
+@pytest.mark.usefixtures("few_descriptors")
+def test_a_replaced_file_keeps_its_descriptor(tmp_path: Path):
+    path = saved(tmp_path / "x.npy", np.zeros(3))
+    store = open_store(path).store
+    saved(tmp_path / "y.npy", np.ones(3)).replace(path)
+    others = [open_store(saved(tmp_path / f"{k}.npy", [k])) for k in range(70)]
+    assert read_all(store).tolist() == [0, 0, 0]
+    assert len(others) == 70
+
+
+def test_too_few_descriptors_is_a_clear_error(tmp_path: Path):
+    saved(tmp_path / "x.npy", np.zeros(3))
+    printed = run_child(FULL, tmp_path / "x.npy")
+    assert "Too few file descriptors" in printed
+    assert "ulimit -n" in printed
+    assert "x.npy" in printed
+
+
+FULL = """
+from jask.stores.open import open_store
+resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+held = []
+try:
+    while True:
+        held.append(os.open("/dev/null", os.O_RDONLY))
+except OSError:
+    pass
+try:
+    open_store(sys.argv[1])
+except OSError as error:
+    print(error)
+"""
