@@ -1,1 +1,14 @@
-"""How each lax primitive works on a part of its output."""
+"""How each lax primitive works on a part of its output.
+
+Importing this package fills the tables `RULES` and `REFUSALS`.
+"""
+
+from jask.rules import (
+    broadcast as broadcast,
+    contract as contract,
+    create as create,
+    elementwise as elementwise,
+    reduce as reduce,
+    reorder as reorder,
+    slicing as slicing,
+)
