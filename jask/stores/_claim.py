@@ -88,6 +88,9 @@ def allocate(fd: int, nbytes: int) -> bool:
     found = os.fstatvfs(fd)  # trying would fill the disk up before it fails
     if found.f_blocks > 0 and nbytes > found.f_bavail * found.f_frsize:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if not hasattr(os, "posix_fallocate"):
+        os.ftruncate(fd, nbytes)
+        return False
     try:
         os.posix_fallocate(fd, 0, nbytes)
     except OSError as error:

@@ -7,6 +7,7 @@ stores with an offset; scratch and output files are raw stores that jask made it
 import mmap
 import os
 import threading
+import time
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,10 @@ from jask.stores.base import require_fit
 __all__ = ["RawStore", "open_raw"]
 
 _COPY_ELEMENTS = 1 << 17
+_TELLING = 256 << 10
+"""Reads of this many bytes tell whether the file is in the page cache."""
+_CACHED = 4
+"""Bytes per nanosecond above which it is."""
 
 
 class RawStore:
@@ -72,6 +77,7 @@ class RawStore:
         self._foreign = not stored.isnative
         self._offset = offset
         self._mappable = mappable
+        self._cached = False
         self._mapped: Array | None = None
         self._map_lock = threading.Lock()
 
@@ -123,17 +129,25 @@ class RawStore:
             raise ValueError(msg)
         if buffer.size == 0:
             return
-        file = self._file
-        fd = file.acquire()
-        try:
-            moved = fetch(fd, file.path, self._runs(box), buffer)
-        finally:
-            file.release()
-        traffic.count_read(*moved)
+        self._fetch(self._runs(box), buffer)
         if self._foreign:
             buffer.byteswap(inplace=True)
         if self._dtype.kind == "b":  # a byte that is not 0 or 1 would confuse XLA
             np.not_equal(buffer.view(np.uint8), 0, out=buffer)
+
+    def _fetch(self, runs: Runs, buffer: Array) -> None:
+        """Read, count, and note whether that was slow enough to read ahead."""
+        file = self._file
+        fd = file.acquire()
+        try:
+            start = time.perf_counter_ns()
+            nbytes, calls = fetch(fd, file.path, runs, buffer)
+            elapsed = time.perf_counter_ns() - start
+        finally:
+            file.release()
+        traffic.count_read(nbytes, calls)
+        if nbytes >= _TELLING:
+            self._cached = nbytes > _CACHED * elapsed
 
     def write(self, box: Box, block: Array) -> None:
         """Store `block`, an array of the box's shape and this dtype, at `box`."""
@@ -172,8 +186,12 @@ class RawStore:
         traffic.count_write(runs.nbytes, calls)
 
     def prefetch(self, box: Box) -> None:
-        """Ask the kernel to read `box` ahead, if its bytes lie close together."""
-        if box.size == 0 or not hasattr(os, "posix_fadvise"):
+        """Ask the kernel to read `box` ahead, if its bytes lie close together.
+
+        Nothing is asked while reads come from the page cache: for what is there
+        already, asking costs a tenth to a quarter of reading.
+        """
+        if self._cached or box.size == 0 or not hasattr(os, "posix_fadvise"):
             return
         runs = self._runs(box)
         if runs.hull <= 2 * runs.nbytes:

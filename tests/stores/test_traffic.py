@@ -1,5 +1,7 @@
 """Traffic is counted exactly, and boxes move in few calls."""
 
+import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -78,3 +80,23 @@ def test_a_hint_moves_nothing(box: Box, tmp_path: Path):
     before = snapshot()
     store.prefetch(box)
     assert snapshot() == before
+
+
+def test_a_hint_is_given_for_bytes_that_lie_together_and_were_read_slowly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = raw(tmp_path, 1024, KIB)
+    whole = Box((0, 0), (1024, KIB))
+    hints = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda *hint: hints.append(hint[1:3]))
+    store.prefetch(Box((1, 0), (3, KIB)))
+    store.prefetch(Box((0, 0), (1024, KIB // 4)))
+    assert hints == [(KIB, 2 * KIB)]
+    clock = iter([0, 10**9, 0, 10**4])
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: next(clock))
+    read_all(store)  # a second
+    store.prefetch(whole)
+    assert len(hints) == 2
+    read_all(store)  # ten microseconds
+    store.prefetch(whole)
+    assert len(hints) == 2
