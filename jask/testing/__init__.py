@@ -1,1 +1,23 @@
 """Helpers for testing jask and what is built on it."""
+
+import pytest
+
+pytest.register_assert_rewrite("jask.testing.stores")
+
+from jask.testing.stores import (  # noqa: E402 - after the line above
+    CountingStore,
+    FailingStore,
+    SlowStore,
+    StoreMachine,
+    StoreTests,
+    WrappedStore,
+)
+
+__all__ = [
+    "CountingStore",
+    "FailingStore",
+    "SlowStore",
+    "StoreMachine",
+    "StoreTests",
+    "WrappedStore",
+]

@@ -1,11 +1,6 @@
 """What every store must do, as tests, and stores that count, wait and fail.
 
-To test a store, subclass `StoreTests` in a test module and say how one is made:
-
-    class TestMyStore(StoreTests):
-        def make(self, array, directory):
-            return MyStore(...)  # holds the values of `array`
-
+To test a store, subclass `StoreTests` in a test module and say how one is made.
 `StoreMachine` compares a writable store with NumPy over long random histories.
 `CountingStore`, `SlowStore` and `FailingStore` wrap a store to make laziness, overlap
 and crash safety visible.
@@ -117,7 +112,17 @@ _inherited = settings(
 
 
 class StoreTests:
-    """The contract of a store; subclass it and define `make`."""
+    """The contract of a store; subclass it and define `make`.
+
+    Examples
+    --------
+    >>> from jask.stores.memory import MemoryStore
+    >>> class TestMemoryStore(StoreTests):
+    ...     writable = False
+    ...
+    ...     def make(self, array, directory):
+    ...         return MemoryStore(array)
+    """
 
     writable: ClassVar[bool] = True
     """Whether stores that `make` returns can be written to."""
@@ -237,7 +242,18 @@ def _in_order(block: Array, order: list[int]) -> Array:
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """A writable store beside a NumPy array; subclass it and define `make`."""
+    """A writable store beside a NumPy array; subclass it and define `make`.
+
+    Examples
+    --------
+    >>> from jask.stores.scratch import create_scratch
+    >>> class ScratchMachine(StoreMachine):
+    ...     def make(self, array, directory):
+    ...         store = create_scratch(array.shape, array.dtype, directory=directory)
+    ...         store.write(Box.whole(array.shape), array)
+    ...         return store
+    >>> TestScratch = ScratchMachine.TestCase
+    """
 
     def make(self, array: Array, directory: Path) -> Store:
         """Return a store that holds the values of `array`."""
@@ -288,6 +304,12 @@ class WrappedStore:
     ----------
     store
         The store that does the work.
+
+    Examples
+    --------
+    >>> from jask.stores.memory import MemoryStore
+    >>> WrappedStore(MemoryStore(np.arange(4.0))).shape
+    (4,)
     """
 
     def __init__(self, store: Store) -> None:
