@@ -5,6 +5,7 @@ buffer is filled again only after the kernel that reads it has finished, so one 
 array per (buffer, shape) is made once and used for every step.
 """
 
+import ctypes
 from typing import Any
 
 import jax
@@ -57,7 +58,5 @@ def host_view(array: Any) -> np.ndarray[Any, Any]:
     """Return a NumPy view of a JAX array that does not keep it from being donated."""
     if array.size == 0 or jax.default_backend() != "cpu":
         return np.asarray(array)
-    import ctypes
-
     raw = (ctypes.c_char * array.nbytes).from_address(array.unsafe_buffer_pointer())
     return np.frombuffer(raw, array.dtype).reshape(array.shape)

@@ -45,13 +45,13 @@ def compile_step(p: Pass, low: Lowered) -> Kernel:
         jax.ShapeDtypeStruct((len(low.offsets),), np.dtype("int64")),
         [accumulator_specs(p.roots[h.root], h.shape) for h in low.heads],
         [spare_specs(p.roots[h.root], h.shape) for h in low.heads],
-        *(jax.ShapeDtypeStruct(l.box.shape, l.leaf.dtype) for l in low.loads),
+        *(jax.ShapeDtypeStruct(load.box.shape, load.leaf.dtype) for load in low.loads),
     )
     return _compile(fn, specs, donate=(1, 2))
 
 
 def compile_close(root: Root, shape: tuple[int, ...], slots: int) -> Kernel:
-    """Compile what joins the accumulators of all workers, in order, and finishes them."""
+    """Compile what joins the workers' accumulators, in order, and finishes them."""
     assert root.eqn is not None
     eqn, rule = root.eqn, root.reduction
 
@@ -149,10 +149,13 @@ def _step_function(p: Pass, low: Lowered) -> Callable[..., Any]:
             numbers = offsets.take(record.offsets)
             made = RULES[eqn.name].emit(eqn, record.shape, need, numbers, operands)
             values.append(_fenced(made, len(values)))
-        return [
-            _finish(p.roots[head.root], head, offsets, blocks, values, acc)
-            for head, acc in zip(low.heads, carried, strict=True)
-        ]
+        results: list[list[Any]] = []
+        for head, acc in zip(low.heads, carried, strict=True):
+            root = p.roots[head.root]
+            atoms = root.outputs if root.eqn is None else root.eqn.inputs
+            operands = _operands(head, atoms, offsets, blocks, values)
+            results.append(_finish(root, operands, offsets.take(head.offsets), acc))
+        return results
 
     return step
 
@@ -196,18 +199,10 @@ def _operand(
 
 
 def _finish(
-    root: Root,
-    head: Head,
-    offsets: _Offsets,
-    blocks: Sequence[Any],
-    values: Sequence[Sequence[Any]],
-    carried: Sequence[Any],
+    root: Root, operands: Sequence[Any], numbers: Sequence[Any], carried: Sequence[Any]
 ) -> list[Any]:
-    atoms = root.outputs if root.eqn is None else root.eqn.inputs
-    operands = _operands(head, atoms, offsets, blocks, values)
-    numbers = offsets.take(head.offsets)
     if root.kind == "map":
-        return operands
+        return list(operands)
     assert root.eqn is not None
     if root.kind == "reduce":
         partial = root.reduction.partial(root.eqn, numbers, operands)

@@ -99,8 +99,8 @@ class PassRun:
             return frozenset()
         first, last = (self.prepared.step(i).lowered.loads for i in (0, self.steps - 1))
         same = set(first) & set(last)
-        return frozenset(l.leaf for l in same) - {
-            l.leaf for l in (*first, *last) if l not in same
+        return frozenset(load.leaf for load in same) - {
+            load.leaf for load in (*first, *last) if load not in same
         }
 
     def run(self) -> None:
@@ -253,7 +253,7 @@ class _Lane:
     """The step that runs."""
 
     def spare(self, head: Head, root: Root) -> list[Any]:
-        """Return storage for the output block: the one written last, if its shape fits."""
+        """Return storage for the output block: the last one, if its shape fits."""
         if root.kind not in {"map", "scan"}:
             return []
         dtype = root.outputs[0].dtype

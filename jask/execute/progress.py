@@ -1,5 +1,6 @@
 """A progress bar for work that takes long enough to wonder about."""
 
+import importlib
 import sys
 import threading
 import time
@@ -33,11 +34,11 @@ class Progress:
 
     def _make(self) -> Any:
         try:
-            from tqdm import tqdm
-        except ImportError:
+            tqdm = importlib.import_module("tqdm")
+        except ImportError:  # an extra
             self._wanted = False
             return None
-        return tqdm(total=self._total, unit="step", leave=False, desc="jask")
+        return tqdm.tqdm(total=self._total, unit="step", leave=False, desc="jask")
 
     def __enter__(self) -> Self:
         """Start counting."""

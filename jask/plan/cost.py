@@ -12,7 +12,7 @@ from jask.geometry.box import Box
 from jask.plan.ir import MiB, Pass, Place, Root
 from jask.plan.lower import Load, demand
 from jask.rules._table import RULES
-from jask.trace.ir import Equation, Literal
+from jask.trace.ir import Equation, Literal, Var
 
 READ = 6e9
 """Bytes a second."""
@@ -88,7 +88,7 @@ class Cost:
 
 
 def runs(box: Box, shape: Sequence[int], itemsize: int) -> tuple[int, int]:
-    """Return how many contiguous runs a box has in a row-major file, and their bytes."""
+    """Return how many contiguous runs a box has in its file, and their bytes."""
     length, k = itemsize, len(shape) - 1
     sides = box.shape
     while k >= 0:
@@ -115,12 +115,14 @@ def write_seconds(box: Box, shape: Sequence[int], itemsize: int) -> float:
     return count * WRITE_RUN + pages / WRITE
 
 
-def survey(p: Pass, tile: tuple[int, ...], places: Mapping[object, Place]) -> Survey:
+def survey(p: Pass, tile: tuple[int, ...], places: Mapping[Var, Place]) -> Survey:
     """Look at a tile in the middle of the grid, and at its neighbours."""
     tiled = replace(p, tile=tile)
     counts = tiled.counts
-    shared = [all(a in r.axes for r in p.roots) for a in range(len(counts))]
-    middle = [(n - 1) // 2 if s else 0 for n, s in zip(counts, shared, strict=True)]
+    middle = [
+        (n - 1) // 2 if all(a in r.axes for r in p.roots) else 0
+        for a, n in enumerate(counts)
+    ]
     domains, instances, loads = demand(tiled, middle)
     axes = _dependence(tiled, middle, loads)
     outs = tuple(
@@ -132,10 +134,10 @@ def survey(p: Pass, tile: tuple[int, ...], places: Mapping[object, Place]) -> Su
     largest, largest_dot = _largest(p, domains, loads, outs)
     return Survey(
         counts,
-        tuple(_load_cost(l, a, places) for l, a in zip(loads, axes, strict=True)),
+        tuple(_load_cost(x, a, places) for x, a in zip(loads, axes, strict=True)),
         outs,
         _temporaries(blocks),
-        sum(l.box.size for l in loads)
+        sum(load.box.size for load in loads)
         + sum(b.size for _, b in blocks)
         + sum(d.size for d in domains if d is not None),
         _compute(p, domains, blocks),
@@ -161,7 +163,7 @@ def _dependence(
 
 
 def _load_cost(
-    load: Load, axes: frozenset[int], places: Mapping[object, Place]
+    load: Load, axes: frozenset[int], places: Mapping[Var, Place]
 ) -> LoadCost:
     size = load.leaf.dtype.itemsize
     disk = places[load.leaf] == "disk"
@@ -169,7 +171,7 @@ def _load_cost(
     return LoadCost(load.box.size * size, seconds, axes, disk)
 
 
-def _out_cost(root: Root, domain: Box, places: Mapping[object, Place]) -> OutCost:
+def _out_cost(root: Root, domain: Box, places: Mapping[Var, Place]) -> OutCost:
     box = root.result_box(domain) if root.kind != "opaque" else domain
     nbytes, seconds, disk = 0, 0.0, False
     for out in root.outputs:
@@ -186,7 +188,10 @@ def _out_cost(root: Root, domain: Box, places: Mapping[object, Place]) -> OutCos
 
 
 def _largest(
-    p: Pass, domains: Sequence[Box | None], loads: Sequence[Load], outs: Sequence[OutCost]
+    p: Pass,
+    domains: Sequence[Box | None],
+    loads: Sequence[Load],
+    outs: Sequence[OutCost],
 ) -> tuple[int, int]:
     """Return the bytes of the largest block apart from large products, and of those."""
     operands = {a for r in p.roots if is_product(r) and r.eqn for a in r.eqn.inputs}
@@ -260,14 +265,14 @@ def price(s: Survey, order: Sequence[int], p: Pass, workers: int) -> Cost:
     counts = s.counts
     position = {a: i for i, a in enumerate(order)}
     steps = prod(counts)
-    lanes = workers_for(s, p, workers, steps)
+    lanes = workers_for(p, workers, steps)
     seconds = steps * (STEP / lanes + s.compute)
     temp = s.temp if p.temp_per_work is None else int(p.temp_per_work * s.work)
     memory, reads, writes = temp * lanes, 0, 0
     for load in s.loads:
         deepest = max((position[a] for a in load.axes if counts[a] > 1), default=-1)
         times = prod(counts[a] for a in order[: deepest + 1])
-        if 0 <= deepest and any(counts[a] > 1 for a in order[deepest + 1 :]):
+        if deepest >= 0 and any(counts[a] > 1 for a in order[deepest + 1 :]):
             times *= lanes  # each worker reads its own copy
         seconds += load.seconds * times
         reads += load.nbytes * times * load.disk
@@ -294,7 +299,7 @@ def _held(out: OutCost, order: Sequence[int], counts: Sequence[int], lanes: int)
     return out.accumulator * (live + 1) * lanes + out.nbytes
 
 
-def workers_for(s: Survey, p: Pass, workers: int, steps: int) -> int:
+def workers_for(p: Pass, workers: int, steps: int) -> int:
     """Return how many threads share the steps.
 
     Products that dominate use all cores inside one kernel; two at a time would only

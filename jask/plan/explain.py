@@ -31,13 +31,15 @@ def describe(plan: Plan, program: Program) -> str:
     least_written = sum(v.nbytes for v in outputs)
     reads = sum(p.reads for p in plan.passes)
     writes = sum(p.writes for p in plan.passes)
-    lines = [
+    head = (
         f"{len(plan.passes)} {'pass' if len(plan.passes) == 1 else 'passes'}: "
         f"reads {size(reads)} (least possible {size(least)}), "
         f"writes {size(writes)} (least possible {size(least_written)}), "
-        f"projected peak {size(plan.projected)} of a budget of {size(plan.limits.memory)}, "
+        f"projected peak {size(plan.projected)} "
+        f"of a budget of {size(plan.limits.memory)}, "
         f"scratch {size(_scratch(plan, outputs))}"
-    ]
+    )
+    lines = [head]
     for number, p in enumerate(plan.passes, start=1):
         lines += _pass_lines(number, p, plan)
     if plan.decisions:
@@ -71,7 +73,8 @@ def _verb(root: Root) -> str:
 
 
 def _value(v: Var, plan: Plan) -> str:
-    return f"{v.dtype.name}[{','.join(map(str, v.shape))}] {plan.places[v]} {size(v.nbytes)}"
+    shape = ",".join(map(str, v.shape))
+    return f"{v.dtype.name}[{shape}] {plan.places[v]} {size(v.nbytes)}"
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -36,7 +36,7 @@ class Limits:
     """Threads that run steps."""
 
     forced: bool = False
-    """Whether the user set the block size: then no block is larger, whatever it costs."""
+    """Whether the user set the block size: then no block is larger than that."""
 
     @property
     def small(self) -> int:
@@ -78,12 +78,12 @@ class Root:
     @property
     def reduction(self) -> Reduction:
         """The rule of a `reduce` root."""
-        return cast(Reduction, self.rule)
+        return cast("Reduction", self.rule)
 
     @property
     def scan(self) -> Scan:
         """The rule of a `scan` root."""
-        return cast(Scan, self.rule)
+        return cast("Scan", self.rule)
 
     @property
     def domain(self) -> tuple[int, ...]:

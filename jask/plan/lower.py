@@ -95,10 +95,8 @@ class Lowered:
     domains: tuple[Box | None, ...]
     """Per root: the part of its domain, or None where it does not run."""
 
-    needs: tuple[Need | None, ...] = field(compare=False)
+    needs: tuple[Need, ...] = field(compare=False)
     """Per record: an example need, for `emit`."""
-
-    head_needs: tuple[Need | None, ...] = field(compare=False)
 
     @property
     def signature(self) -> Any:
@@ -106,7 +104,7 @@ class Lowered:
         return (
             self.records,
             self.heads,
-            tuple((l.leaf, l.box.shape) for l in self.loads),
+            tuple((load.leaf, load.box.shape) for load in self.loads),
         )
 
 
@@ -157,7 +155,6 @@ class _Lowering:
             tuple(self.offsets),
             tuple(domains),
             tuple(n for _, _, n in instances),
-            tuple(h[3] for h in heads),
         )
 
     def start(self, index: Sequence[int]) -> tuple[list[Box | None], list[Any]]:
@@ -215,7 +212,7 @@ class _Lowering:
                 union = [b for o in live for b in self.wanted[o]]
                 for o in live:
                     self.wanted[o] = union
-            boxes = [self._resolve(o) for o in live][0]
+            boxes = [self._resolve(o) for o in live][-1]
             rule = RULES[eqn.name]
             for box in boxes:
                 need = rule.need(eqn, box)

@@ -15,6 +15,7 @@ from math import inf, prod
 
 from jask.plan.cost import DOT_BLOCK, Cost, Survey, price, survey
 from jask.plan.ir import Limits, Pass, Place
+from jask.trace.ir import Var
 
 MAX_PERMUTED = 4
 """Loop orders are searched for at most this many tiled axes."""
@@ -39,7 +40,7 @@ class Found:
 
 class _Search:
     def __init__(
-        self, p: Pass, places: Mapping[object, Place], limits: Limits, memory: int
+        self, p: Pass, places: Mapping[Var, Place], limits: Limits, memory: int
     ) -> None:
         self.p, self.places, self.limits, self.memory = p, places, limits, memory
         self.seen: dict[tuple[int, ...], tuple[float, Cost, tuple[int, ...]]] = {}
@@ -116,7 +117,7 @@ class _Search:
         return self.seen[tile][0]
 
     def judge(self, s: Survey, cost: Cost) -> float:
-        """Seconds, plus what makes a shape that does not fit worse than any that does."""
+        """Return seconds, and far more for a shape that does not fit."""
         score = cost.seconds
         if cost.memory > self.memory:
             score += _OVER_BUDGET * cost.memory / max(1, self.memory)
@@ -164,9 +165,7 @@ def _half(n: int) -> int:
     return 1 << max(0, (n - 1).bit_length() - 1)
 
 
-def search(
-    p: Pass, places: Mapping[object, Place], limits: Limits, memory: int
-) -> Found:
+def search(p: Pass, places: Mapping[Var, Place], limits: Limits, memory: int) -> Found:
     """Return the best tile for a pass that may hold `memory` bytes."""
     return _Search(p, places, limits, memory).run()
 

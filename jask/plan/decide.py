@@ -1,0 +1,174 @@
+"""Local or cut: which results stay inside a kernel and which end a pass.
+
+A reduction (or scan, or sort) can be computed inside the kernel of whoever uses it, if
+the axes it needs whole fit a tile; or its result is stored, and whoever uses it runs in
+a later pass. The cheaper one by the cost model is taken; a cut is charged for what must
+be read again beside it. Without that, a softmax over short rows would take two passes.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from jask.plan.axes import Links, make_pass
+from jask.plan.cost import READ, STEP
+from jask.plan.ir import Kind, Limits, Place
+from jask.plan.roots import make_root
+from jask.plan.search import Found, search
+from jask.rules._table import RULES
+from jask.trace.ir import Equation, Program, Var
+
+MAX_DEPTH = 256
+"""Longest chain of equations in one kernel; deeper values are stored in between."""
+
+WORTH_ONCE = 4096
+"""Elements from which a small result is computed once, not in every tile."""
+
+AMPLIFIED = 2
+"""A local sort may read its sources this many times before its operand is stored."""
+
+
+class Decider:
+    """Decides for each equation of a program whether its result is stored.
+
+    Cautious, it stores whatever can be stored: more passes, smaller tiles.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        places: Mapping[Var, Place],
+        limits: Limits,
+        links: Links,
+        *,
+        cautious: bool,
+    ) -> None:
+        self.program, self.places, self.limits = program, places, limits
+        self.links, self.cautious = links, cautious
+        self.cut: dict[Var, Kind] = {}
+        self.words: list[str] = []
+        self.local = 0
+        self._users = _users(program)
+        self._files = _files_below(program, places)
+        self._depth: dict[Var, int] = {}
+        for eqn in program.equations:
+            self._visit(eqn)
+
+    def _visit(self, eqn: Equation) -> None:
+        kind = self._verdict(eqn)
+        operands = (a for a in eqn.inputs if isinstance(a, Var))
+        depth = 1 + max((self._depth.get(a, 0) for a in operands), default=0)
+        if kind is None and depth > MAX_DEPTH:
+            kind = "map"
+        for out in eqn.outputs:
+            self._depth[out] = 0 if kind else depth
+            if kind:
+                self.cut[out] = kind
+
+    def _verdict(self, eqn: Equation) -> Kind | None:
+        rule = RULES.get(eqn.name)
+        if rule is None:
+            self._say(eqn, "in memory: no rule")
+            return "opaque"
+        if rule.kind == "map":
+            return None
+        values = [v for v in (*eqn.inputs, *eqn.outputs) if isinstance(v, Var)]
+        nbytes = sum(v.nbytes for v in values)
+        if any(0 in v.shape for v in values):
+            return None
+        if nbytes <= min(self.limits.small, self.limits.block):
+            return "map" if self._invariant(eqn) else None
+        if rule.kind == "whole":
+            return self._whole(eqn)
+        return self._fold_or_local(eqn, "reduce" if rule.kind == "reduce" else "scan")
+
+    def _invariant(self, eqn: Equation) -> bool:
+        """Return whether a small result is worth computing once, not in every tile."""
+        out = eqn.outputs[0]
+        if self._files[out] or RULES[eqn.name].kind == "scan":
+            return False
+        work = sum(v.size for v in eqn.inputs if isinstance(v, Var))
+        large = (
+            o.nbytes > self.limits.small for u in self._users[out] for o in u.outputs
+        )
+        return work > WORTH_ONCE and any(large)
+
+    def _whole(self, eqn: Equation) -> Kind | None:
+        found = self._try("map", eqn)
+        source = sum(v.nbytes for v in self._files[eqn.outputs[0]])
+        gentle = found.fits and found.cost.reads <= AMPLIFIED * source
+        if gentle and not self.cautious:
+            self.local += 1
+            self._say(eqn, "local: its axis fits a tile")
+            return None
+        for atom in eqn.inputs:
+            if isinstance(atom, Var) and atom.producer is not None:
+                self.cut.setdefault(atom, "map")
+        self._say(eqn, "its operands are stored first")
+        return "map"
+
+    def _fold_or_local(self, eqn: Equation, kind: Kind) -> Kind | None:
+        local = self._try("map", eqn)
+        if not local.fits or self.cautious or self._oversized(local):
+            self._say(eqn, f"{kind} across tiles: it does not fit a tile")
+            return kind
+        fold, again = self._try(kind, eqn).cost.seconds, self._again(eqn)
+        figures = (
+            f"{local.cost.seconds:.2g} s locally, "
+            f"{fold:.2g} s + {again:.2g} s to read again across tiles"
+        )
+        if local.cost.seconds <= fold * 1.1 + again:
+            self.local += 1
+            self._say(eqn, f"local: {figures}")
+            return None
+        self._say(eqn, f"{kind} across tiles: {figures}")
+        return kind
+
+    def _oversized(self, found: Found) -> bool:
+        """Return whether a local reduction breaks the block size that the user set."""
+        return self.limits.forced and found.too_large
+
+    def _try(self, kind: Kind, eqn: Equation) -> Found:
+        ending = None if kind == "map" else eqn
+        outputs = eqn.outputs[:1] if kind == "map" else eqn.outputs
+        root = make_root(kind, outputs, ending, self.cut)
+        trial = make_pass([root], self.links)
+        return search(trial, self.places, self.limits, self.limits.memory)
+
+    def _again(self, eqn: Equation) -> float:
+        """Return the seconds of reading again what is below a cut and beside it."""
+        after, beside = set(eqn.outputs), set[Var]()
+        for later in self.program.equations[eqn.number + 1 :]:
+            if any(a in after for a in later.inputs):
+                after.update(later.outputs)
+                for a in later.inputs:
+                    if isinstance(a, Var) and a not in after:
+                        beside |= self._files.get(a, frozenset())
+        out = sum(o.nbytes for o in eqn.outputs)
+        spilled = 2 * out if out > self.limits.small else 0
+        twice = sum(v.nbytes for v in beside & self._files[eqn.outputs[0]])
+        return (twice + spilled) / READ + STEP
+
+    def _say(self, eqn: Equation, words: str) -> None:
+        where = f" ({eqn.source})" if eqn.source else ""
+        self.words.append(f"{eqn!r}{where}: {words}")
+
+
+def _users(program: Program) -> dict[Var, list[Equation]]:
+    users: dict[Var, list[Equation]] = defaultdict(list)
+    for eqn in program.equations:
+        for atom in eqn.inputs:
+            if isinstance(atom, Var):
+                users[atom].append(eqn)
+    return users
+
+
+def _files_below(
+    program: Program, places: Mapping[Var, Place]
+) -> dict[Var, frozenset[Var]]:
+    none = frozenset[Var]()
+    below = {v: frozenset([v]) if places[v] == "disk" else none for v in program.leaves}
+    for eqn in program.equations:
+        operands = (below.get(a, none) for a in eqn.inputs if isinstance(a, Var))
+        found = none.union(*operands)
+        below.update((out, found) for out in eqn.outputs)
+    return below

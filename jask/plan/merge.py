@@ -1,0 +1,98 @@
+"""Merging: roots of one level that read the same files share a pass.
+
+1. Roots are related when they read a common file, or when all are tiny.
+2. All related roots are tried in one pass; it is taken where its modelled cost is no
+   higher than that of a pass each. Otherwise pairs are merged greedily.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+
+from jask.plan.axes import Links, make_pass
+from jask.plan.cost import STEP
+from jask.plan.ir import Limits, Pass, Place, Root
+from jask.plan.search import search, tiled
+from jask.trace.ir import Var
+
+
+class Merger:
+    """Lays roots out in passes, each with its best tile."""
+
+    def __init__(
+        self, places: Mapping[Var, Place], limits: Limits, links: Links, memory: int
+    ) -> None:
+        self.places, self.limits, self.links, self.memory = (
+            places,
+            limits,
+            links,
+            memory,
+        )
+
+    def passes(self, roots: Sequence[Root]) -> list[Pass]:
+        """Return the passes that produce these roots, all of one level."""
+        chosen = [q for group in self._groups(roots) for q in self._merge(group)]
+        # trials have moved roots to other axes: lay the chosen ones out anew
+        return [self._tile(p.roots) for p in chosen] if len(chosen) > 1 else chosen
+
+    def _groups(self, roots: Sequence[Root]) -> list[list[Root]]:
+        groups: list[list[Root]] = []
+        for root in roots:
+            mine = [g for g in groups if any(self._related(root, r) for r in g)]
+            joined = [*(r for g in mine for r in g), root]
+            groups = [*(g for g in groups if g not in mine), joined]
+        return groups
+
+    def _related(self, a: Root, b: Root) -> bool:
+        if "opaque" in {a.kind, b.kind}:
+            return False
+        shared = set(a.leaves) & set(b.leaves)
+        if any(self.places[v] == "disk" for v in shared):
+            return True
+        return self._tiny(a) and self._tiny(b)
+
+    def _tiny(self, root: Root) -> bool:
+        made = (o for e in root.equations for o in e.outputs)
+        return all(self.places[v] == "memory" for v in root.leaves) and all(
+            v.nbytes <= self.limits.small for v in (*root.leaves, *made)
+        )
+
+    def _merge(self, group: list[Root]) -> list[Pass]:
+        alone = [self._tile([r]) for r in group]
+        if len(group) == 1:
+            return alone
+        together = self._tile(group)
+        if self._cheaper(together, alone):
+            return [together]
+        return _merge_pairs(alone, self._join)
+
+    def _join(self, a: Pass, b: Pass) -> Pass | None:
+        if not any(self._related(x, y) for x in a.roots for y in b.roots):
+            return None
+        both = self._tile([*a.roots, *b.roots])
+        return both if self._cheaper(both, [a, b]) else None
+
+    def _cheaper(self, together: Pass, apart: Sequence[Pass]) -> bool:
+        if together.memory > self.memory:
+            return False
+        return together.seconds <= 1.02 * sum(p.seconds for p in apart) + STEP
+
+    def _tile(self, roots: Sequence[Root]) -> Pass:
+        p = make_pass(roots, self.links)
+        return tiled(p, search(p, self.places, self.limits, self.memory))
+
+
+def _merge_pairs(
+    passes: list[Pass], join: Callable[[Pass, Pass], Pass | None]
+) -> list[Pass]:
+    """Join pairs until no pair is cheaper together."""
+    refused: set[frozenset[int]] = set()
+    while True:
+        for a, b in combinations(passes, 2):
+            pair = frozenset([id(a), id(b)])
+            both = None if pair in refused else join(a, b)
+            if both is not None:
+                passes = [*(p for p in passes if p is not a and p is not b), both]
+                break
+            refused.add(pair)
+        else:
+            return passes
