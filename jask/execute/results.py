@@ -145,12 +145,13 @@ class Results:
                     self._spilled.pop(var).close()
 
     def finish(self) -> list[Any]:
-        """Give files their names; return arrays and stores in the order of the nodes."""
-        durable = self._settings.durable
-        for i, sink in enumerate(self._results):
-            if isinstance(sink, OutputStore):
-                self._results[i] = sink.commit(durable=durable)  # type: ignore[call-overload]
-        return [s.array if isinstance(s, Gathered) else s for s in self._results]
+        """Give files their names; return arrays and stores, node by node."""
+        return [self._settle(s) for s in self._results]
+
+    def _settle(self, sink: Sink) -> Any:
+        if isinstance(sink, OutputStore):
+            return sink.commit(durable=self._settings.durable)
+        return sink.array if isinstance(sink, Gathered) else sink
 
     def __enter__(self) -> Self:
         """Start."""

@@ -29,6 +29,9 @@ class Stored(Protocol):
     def on_disk(self) -> bool:
         """Whether reading costs I/O."""
 
+    def check(self) -> None:
+        """Raise SourceChangedError if the file is not the one that was opened."""
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
