@@ -5,7 +5,8 @@
    pieces that stay in cache, and cropped with NumPy; others take one call each. A call
    costs as much as copying some 8 KiB, so this is where the two cost the same.
 3. Writing many runs: short ones are copied into mapped pages where the file's space
-   is known to be allocated (a page costs 1 us, a call 3 us); others take one call each.
+   is known to be allocated, others take one call each: 1.3 us against 3.9 for 4 KiB,
+   and the same for 16 KiB.
 
 The counts that are returned are exact: bytes moved, gaps included, and calls.
 """
@@ -21,7 +22,7 @@ from jask.stores._runs import Runs, offsets, span
 
 _GAP = 8 << 10
 _PIECE = 256 << 10
-MAPPED_RUN = 32 << 10
+MAPPED_RUN = 16 << 10
 """Runs shorter than this are written through mapped pages where that is safe."""
 
 type Array = np.ndarray[Any, Any]

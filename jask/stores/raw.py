@@ -78,6 +78,7 @@ class RawStore:
         self._offset = offset
         self._mappable = mappable
         self._cached = False
+        self._written = False
         self._mapped: Array | None = None
         self._map_lock = threading.Lock()
 
@@ -157,6 +158,7 @@ class RawStore:
             raise PermissionError(msg)
         if block.size == 0:
             return
+        self._written = True
         runs = self._runs(box)
         if runs.grid and runs.length < MAPPED_RUN and self._mappable:
             self._mapping()[box.slices] = block
@@ -199,8 +201,11 @@ class RawStore:
                 os.posix_fadvise(fd, runs.base, runs.hull, os.POSIX_FADV_WILLNEED)
 
     def check(self) -> None:
-        """Raise SourceChangedError if the file is not the one that was opened."""
-        if not self._file.writable:
+        """Raise SourceChangedError if others changed the file since it was opened.
+
+        A store that was itself written to is not checked.
+        """
+        if not self._written:
             self._file.check()
 
     def close(self) -> None:

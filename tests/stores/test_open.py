@@ -158,6 +158,18 @@ def test_a_file_that_grew_fails_the_check(tmp_path: Path):
         store.check()
 
 
+def test_a_file_opened_for_writing_is_checked_until_it_is_written_to(tmp_path: Path):
+    path = saved(tmp_path / "x.npy", np.zeros(9))
+    store = open_store(path, mode="r+").store
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(SourceChangedError, match="written to"):
+        store.check()
+    store = open_store(path, mode="r+").store
+    store.write(Box((0,), (1,)), np.ones(1))
+    store.check()
+    assert np.load(path)[:2].tolist() == [1, 0]
+
+
 @pytest.mark.parametrize(
     "box", [Box((0, 0), (90, 90)), Box((0, 3), (90, 9)), Box((88, 0), (90, 90))],
     ids=["whole", "columns", "end"],
