@@ -52,6 +52,10 @@ type Spread = tuple[float, float, float]
 """Bound of the result, error passed on, number of roundings of the result."""
 
 
+def _none(_: Draw, *__: Value) -> Params:
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One function."""
@@ -66,17 +70,25 @@ class Row:
     """`params(draw, *values)`; None: does not apply."""
 
     operands: int = 1
+    """How many arrays it takes, of one dtype."""
+
     kinds: str = "f"
+    """Which kinds of dtype it takes."""
+
     jump: bool = False
+    """Whether a small change of an operand can make a large one of the result."""
+
     smooth: bool = False
+    """Whether it has a derivative everywhere."""
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether its operands only have to broadcast."""
+        return self.params is _none
 
 
 ROWS: dict[str, Row] = {}
 """The rows by name."""
-
-
-def _none(_: Draw, *__: Value) -> Params:
-    return {}
 
 
 def _add(name: str, apply: Any, spread: Any, params: Any = _none, **rest: Any) -> None:

@@ -21,8 +21,8 @@ from jask.testing.same import assert_same
 
 __all__ = ["Recipe", "arrays", "assert_same", "recipes", "shapes"]
 
-LENGTHS = (0, 1, 2, 3, 5, 7, 8, 13)
-DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool")
+LENGTHS = (1, 2, 3, 5, 7, 8, 13, 0)
+DTYPES = ("float32", "float64", "float32", "int32", "int64", "uint8", "bool", "float64")
 
 MOST_ELEMENTS = 4096
 """No intermediate value is larger."""
@@ -99,8 +99,9 @@ class Recipe:
 @st.composite
 def shapes(draw: Draw, *, max_dims: int = 3, empty: bool = True) -> tuple[int, ...]:
     """Draw shapes: no axes, empty, one element, odd."""
-    lengths = st.sampled_from(LENGTHS if empty else LENGTHS[1:])
-    return tuple(draw(st.lists(lengths, max_size=max_dims)))
+    lengths = st.sampled_from(LENGTHS if empty else LENGTHS[:-1])
+    dims = draw(st.sampled_from([*range(1, max_dims + 1), 0]))
+    return tuple(draw(st.lists(lengths, min_size=dims, max_size=dims)))
 
 
 @st.composite
@@ -124,22 +125,28 @@ def arrays(
     return np.asarray(np.where(rng.random(shape) < 0.1, chosen, values)).astype(dtype)
 
 
-def _second(draw: Draw, row: Row, known: Sequence[Value], first: int) -> int:
-    """Draw a second operand of the type of the first that broadcasts with it."""
+def _takes(row: Row, x: Value) -> bool:
+    """Return whether a row may have this value as an operand."""
+    return x.kind in row.kinds and (not row.jump or not x.error)
+
+
+def _second(draw: Draw, row: Row, known: Sequence[Value], first: int) -> int | None:
+    """Draw a second operand of the type of the first, to which the row applies."""
     x = known[first]
     found = [
         i
         for i, y in enumerate(known)
-        if y.dtype == x.dtype and (not row.jump or not y.error) and _fits(row, x, y)
+        if y.dtype == x.dtype and _takes(row, y) and _fits(row, x, y)
     ]
-    return int(draw(st.sampled_from(found or [first])))
+    return draw(st.sampled_from(found)) if found else None
 
 
 def _fits(row: Row, x: Value, y: Value) -> bool:
-    if row.params.__name__ != "_none":
-        return True  # the row decides
-    pairs = zip(reversed(x.shape), reversed(y.shape), strict=False)
-    return all(a == b or 1 in {a, b} for a, b in pairs)
+    """Return whether a row of two operands applies, whatever else is drawn."""
+    if row.elementwise:
+        pairs = zip(reversed(x.shape), reversed(y.shape), strict=False)
+        return all(a == b or 1 in {a, b} for a, b in pairs)
+    return row.params(lambda _: (0, 0), x, y) is not None
 
 
 def _type_of(step: Step, known: Sequence[Value]) -> Value | None:
@@ -162,18 +169,17 @@ def _step(
     draw: Draw, known: Sequence[Value], names: Sequence[str]
 ) -> tuple[Step, Value] | None:
     """Draw one step, or nothing if what was drawn does not apply."""
-    name = draw(st.sampled_from(names))
+    newest = draw(st.sampled_from(range(len(known))[::-1]))
+    takers = [n for n in names if _takes(ROWS[n], known[newest])]
+    takers = takers[::-1] if draw(st.booleans()) else takers  # either end is as likely
+    name = draw(st.sampled_from(takers))
     row = ROWS[name]
-    fit = [
-        i
-        for i, v in enumerate(known)
-        if v.kind in row.kinds and (not row.jump or not v.error)
-    ]
-    if not fit:
-        return None
-    chosen = [draw(st.sampled_from(fit[::-1]))]
+    chosen = [newest]
     if row.operands == 2:
-        chosen.append(_second(draw, row, known, chosen[0]))
+        second = _second(draw, row, known, newest)
+        if second is None:
+            return None
+        chosen.append(second)
     params = row.params(draw, *(known[i] for i in chosen))
     if params is None:
         return None
@@ -217,7 +223,7 @@ def recipes(
     known = [Value(a.shape, a.dtype, 5.0) for a in inputs]
     steps: list[Step] = []
     names = rows(smooth=smooth)
-    for _ in range(draw(st.integers(1, max_steps))):
+    for _ in range(draw(st.sampled_from(range(1, max_steps + 1)))):
         found = _step(draw, known, names)
         if found is not None:
             steps.append(found[0])
