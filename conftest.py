@@ -19,5 +19,5 @@ def _as_a_user_sees_it(
         yield
         return
     monkeypatch.chdir(tmp_path)
-    with jax.enable_x64(False), jax.numpy_dtype_promotion("standard"):
+    with jax.enable_x64(new_val=False), jax.numpy_dtype_promotion("standard"):
         yield

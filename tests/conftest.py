@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, settings
 if not Path("/dev/nvidiactl").exists():  # else JAX would look for accelerators
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-import jax  # noqa: E402 - after JAX_PLATFORMS
+import jax
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")

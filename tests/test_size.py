@@ -33,6 +33,8 @@ def test_files_and_functions_stay_small(path: Path):
 
 
 def test_the_count_of_lines_leaves_out_the_docstring():
-    [function] = ast.parse('def f():\n    """Doc.\n\n    More.\n    """\n    return 1\n').body
+    [function] = ast.parse(
+        'def f():\n    """Doc.\n\n    More.\n    """\n    return 1\n'
+    ).body
     assert isinstance(function, ast.FunctionDef)
     assert body_lines(function) == 1

@@ -1,0 +1,1 @@
+"""The main job: train and evaluate a classifier on a file larger than the budget."""
