@@ -6,10 +6,12 @@ release moves or renames something, the fix belongs in this file.
 """
 
 import os
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jax
 from jax._src import core, source_info_util
 from jax.experimental import io_callback
 from jax.experimental.hijax import (
@@ -25,6 +27,7 @@ from jax.experimental.hijax import (
     register_hitype,
 )
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, Primitive, primitives
+from jaxlib import xla_client
 
 __all__ = [
     "Jaxpr",
@@ -38,6 +41,7 @@ __all__ = [
     "aval_property",
     "io_callback",
     "is_lowering",
+    "kernel_device",
     "linearize_from_jvp",
     "primitives",
     "register_hitype",
@@ -81,3 +85,22 @@ def variable_of(tracer: Any) -> Any:
 def tracer_of(trace: Any, variable: Any) -> Any:
     """Return a tracer that stands for this variable of the trace."""
     return trace.var_to_tracer(variable, source_info_util.current())
+
+
+@cache
+def _private_cpu() -> Any:
+    return xla_client.make_cpu_client(asynchronous=False).local_devices()[0]
+
+
+def kernel_device() -> AbstractContextManager[Any]:
+    """Return a context in which this thread's JAX computations run apart.
+
+    On a CPU, computations in flight hold one of a few dozen execution slots of their
+    client. If user code fills them with computations that wait for a callback, a kernel
+    that the callback starts on the same client waits for ever. A client of our own has
+    its own slots, and runs every kernel on the thread that calls it.
+    """
+    if jax.default_backend() != "cpu":
+        return nullcontext()
+    device: AbstractContextManager[Any] = jax.default_device(_private_cpu())
+    return device

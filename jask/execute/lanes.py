@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
+from jask._jax import kernel_device
 from jask.execute.blocks import Block, host_view
 from jask.execute.ledger import LEDGER
 from jask.execute.prepared import PreparedPass, Step
@@ -140,7 +141,7 @@ class _Lane:
         """Run the steps of this worker."""
         run = self.pass_run
         try:
-            with jax.enable_x64(True), LEDGER.inside():  # noqa: FBT003
+            with kernel_device(), jax.enable_x64(True), LEDGER.inside():  # noqa: FBT003
                 for i in range(self.number, run.steps, run.workers):
                     if run.stop.is_set():
                         return

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jask.rules  # noqa: F401 (fills the rule table)
+from jask._jax import kernel_device
 from jask.config import Settings, current
 from jask.errors import MemoryBudgetError
 from jask.execute.lanes import PassRun
@@ -43,6 +44,11 @@ def evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list
     Handles must have been resolved before. The nodes of one call are read as they are
     when it starts: a file that is also a destination is replaced at the end.
     """
+    with kernel_device():
+        return _evaluate(nodes, destinations)
+
+
+def _evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list[Any]:
     settings = current()
     limits = _limits(settings)
     _refuse_large(nodes, destinations, limits)
