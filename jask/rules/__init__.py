@@ -7,8 +7,10 @@ from jask.rules import (
     broadcast as broadcast,
     contract as contract,
     create as create,
+    cumulative as cumulative,
     elementwise as elementwise,
     reduce as reduce,
     reorder as reorder,
     slicing as slicing,
+    whole as whole,
 )

@@ -5,10 +5,12 @@ Its domain is the result's axes (batch, left free, right free), then the contrac
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jask.geometry.box import Box
 from jask.rules._blocks import DType, at_least_single, boxed, wide
@@ -19,6 +21,10 @@ from jask.trace.ir import Equation
 
 SMALL = 1 << 20
 """Results of at most this many bytes are summed in a wider type."""
+
+
+THIN = 16
+"""Widest operand for which a sum of products beats XLA:CPU's own product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +156,26 @@ def _boxes(eqn: Equation, start: Sequence[int], stop: Sequence[int]) -> tuple[Bo
 
 
 def _product(eqn: Equation, blocks: Sequence[Any], dtype: DType) -> Any:
+    if _thin(eqn, blocks, dtype):
+        left, right = (lax.reshape(b, (b.shape[0], prod(b.shape[1:]))) for b in blocks)
+        summed = jnp.sum(left[:, :, None] * right[:, None, :], axis=0)
+        return lax.reshape(summed, blocks[0].shape[1:] + blocks[1].shape[1:])
     return bind(eqn, *blocks, preferred_element_type=np.dtype(dtype))
+
+
+def _thin(eqn: Equation, blocks: Sequence[Any], dtype: DType) -> bool:
+    """Return whether the product is X.T @ Y of tall arrays, one of them thin.
+
+    XLA:CPU sums such products twice as fast as it multiplies, as exactly or better.
+    """
+    axes = Axes.of(eqn)
+    if axes.left_contract != (0,) or axes.right_contract != (0,) or axes.left_batch:
+        return False
+    widths = [prod(b.shape[1:]) for b in blocks]
+    tall = blocks[0].shape[0] >= 4 * max(widths)
+    same = {np.dtype(b.dtype) for b in blocks} == {np.dtype(dtype)}
+    flat = all(b.ndim <= 2 for b in blocks)
+    return flat and tall and same and dtype.kind == "f" and min(widths) <= THIN
 
 
 register(["dot_general"], DotGeneral())

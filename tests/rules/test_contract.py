@@ -125,3 +125,14 @@ def test_small_results_are_summed_in_a_wider_type(
     rule = RULES["dot_general"]
     assert isinstance(rule, Reduction)
     assert rule.accumulators(eqn) == (np.dtype(accumulator),)
+
+
+@pytest.mark.parametrize(("m", "n"), [((), ()), ((6,), ()), ((), (6,)), ((6,), (2,))])
+def test_tall_thin_products_are_summed_instead(
+    m: tuple[int, ...], n: tuple[int, ...]
+) -> None:
+    x, y = numbers((40, *m), np.float32), numbers((40, *n), np.float32, seed=1)
+    eqn = equation(lambda x, y: lax.dot_general(x, y, (((0,), (0,)), ((), ()))), x, y)
+    out = Box((0,) * len(m + n), tuple(k - 1 for k in m + n))
+    check_map(eqn, out, x, y, rtol=1e-5, atol=1e-5)
+    check_fold(eqn, out, [[10, 38]], x, y, rtol=1e-5, atol=1e-5)
