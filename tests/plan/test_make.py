@@ -1,0 +1,145 @@
+"""Which passes a program takes, and what a plan always keeps."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jask.errors import MemoryBudgetError
+from jask.plan.check import PlanError, check
+from jask.plan.ir import Limits
+from tests.plan.programs import call, plan_of, source
+
+MB = 10**6
+BIG = Limits(memory=256 * MB)
+
+
+def logistic(w, x, y):
+    return jax.value_and_grad(lambda w: jnp.mean(jnp.logaddexp(0, -(x @ w) * y)))(w)
+
+
+def standardise(x):
+    return (x - jnp.mean(x, 0)) / jnp.std(x, 0)
+
+
+def perceptron(w1, w2, w3, x, y):
+    def loss(*ws):
+        h = jnp.tanh(jnp.tanh(x @ ws[0]) @ ws[1])
+        return jnp.mean((h @ ws[2] - y) ** 2)
+
+    return jax.value_and_grad(loss, argnums=(0, 1, 2))(w1, w2, w3)
+
+
+def adam(p, g, m, v):
+    m = 0.9 * m + 0.1 * g
+    v = 0.999 * v + 0.001 * g * g
+    return p - 0.1 * m / (jnp.sqrt(v) + 1e-8), m, v
+
+
+N, D = 1 << 22, 64
+X, Y = source((N, D)), source((N,))
+
+PLANS = {
+    # name: function, operands, passes that read a file, reads of the files at most
+    "fused sum": (
+        lambda x: jnp.sum(jnp.sqrt(x * x + 1) * jnp.sin(x)),
+        [source((1 << 28,))],
+        1,
+        1.0,
+    ),
+    "mean and variance": (lambda x: (jnp.mean(x, 0), jnp.var(x, 0)), [X], 1, 1.0),
+    "standardise": (standardise, [X], 2, 2.0),
+    "softmax of short rows": (jax.nn.softmax, [source((1 << 18, 1024))], 1, 1.0),
+    "gram": (lambda x: x.T @ x, [X], 1, 1.0),
+    "logistic": (logistic, [source((D,)), X, Y], 1, 1.0),
+    "adam": (adam, [source((1 << 24,)) for _ in range(4)], 1, 1.0),
+    "transpose": (jnp.transpose, [source((1 << 14, 1 << 14))], 1, 1.0),
+    "stencil": (
+        lambda x: jnp.max(jnp.abs(x[2:] - 2 * x[1:-1] + x[:-2])),
+        [source((1 << 28,))],
+        1,
+        1.01,
+    ),
+    "cumsum": (lambda x: jnp.cumsum(x, 0), [X], 1, 1.0),
+    "x + x.T": (lambda x: x + x.T, [source((1 << 13, 1 << 13))], 1, 2.0),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_known_program_takes_the_fewest_passes(name: str):
+    fn, operands, passes, reads = PLANS[name]
+    plan, program = plan_of(call(fn, *operands), BIG)
+    files = {v for v in program.leaves if v.nbytes > MB}
+    reading = [p for p in plan.passes if files & set(p.leaves)]
+    assert len(reading) == passes
+    once = sum(v.nbytes for v in files)
+    assert sum(p.reads for p in plan.passes) <= reads * once * 1.05
+    assert plan.projected <= BIG.memory
+
+
+def test_the_gradients_of_a_perceptron_share_one_pass():
+    weights = [source(s) for s in ((D, 32), (32, 16), (16,))]
+    plan, program = plan_of(call(perceptron, *weights, X, Y), BIG)
+    reading = [p for p in plan.passes if program.leaves[3] in p.leaves]
+    assert len(reading) == 1
+
+
+def test_a_large_product_has_square_tiles_and_one_worker():
+    n = 1 << 13
+    plan, _ = plan_of(call(jnp.matmul, source((n, n)), source((n, n))), BIG)
+    (p,) = plan.passes
+    assert p.workers == 1
+    assert min(p.tile) >= 512
+    # least traffic when two operands and the accumulators share the budget
+    bound = 2 * 4 * n**3 / (BIG.memory / 4) ** 0.5
+    assert p.reads <= 1.5 * max(bound, 2 * 4 * n * n)
+
+
+def test_a_long_chain_is_cut_into_several_kernels():
+    def chain(x):
+        for k in range(600):
+            x = jnp.sin(x) + k
+        return x
+
+    plan, _ = plan_of(call(chain, source((1 << 20,))), BIG)
+    assert len(plan.passes) > 1
+    assert max(len(p.equations) for p in plan.passes) <= 600
+
+
+def test_an_impossible_budget_names_one_that_would_do():
+    nodes = call(lambda x: jnp.sort(x, 0), source((1 << 22,)))
+    with pytest.raises(
+        MemoryBudgetError, match=r"A budget of (\d+) bytes would do"
+    ) as e:
+        plan_of(nodes, Limits(memory=1 * MB))
+    budget = int(str(e.value).split("set_memory_budget(")[1].split(")")[0])
+    plan, _ = plan_of(nodes, Limits(memory=budget))
+    assert plan.projected <= budget
+
+
+SMALL = {
+    "softmax": (jax.nn.softmax, [source((40, 24))]),
+    "standardise": (standardise, [source((40, 24))]),
+    "logistic": (logistic, [source((24,)), source((40, 24)), source((40,))]),
+    "flipped transpose": (lambda x: jnp.flip(x, 0).T + 1, [source((13, 7))]),
+    "reshape": (lambda x: x.reshape(6, 35)[::2], [source((7, 30))]),
+    "two matmuls": (lambda x: (x @ x.T) @ x, [source((12, 9))]),
+}
+
+
+@pytest.mark.parametrize("block", [64, 300, 4096])
+@pytest.mark.parametrize("name", SMALL)
+def test_every_plan_writes_each_box_once_and_reads_after_writes(name: str, block: int):
+    fn, operands = SMALL[name]
+    limits = Limits(memory=MB, block=block, forced=True)
+    plan, program = plan_of(call(fn, *operands), limits)
+    check(plan, program)
+
+
+def test_a_plan_without_its_last_pass_is_found_out():
+    limits = Limits(memory=MB, block=64, forced=True)
+    plan, program = plan_of(call(standardise, source((40, 24))), limits)
+    broken = type(plan)(
+        passes=plan.passes[:-1], places=plan.places, kept=0, limits=limits
+    )
+    with pytest.raises(PlanError, match="never written"):
+        check(broken, program)
