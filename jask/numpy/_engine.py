@@ -19,6 +19,7 @@ __all__ = [
     "in_memory_value",
     "is_disk",
     "is_traced",
+    "rebind",
     "to_disk",
 ]
 
@@ -33,6 +34,11 @@ def to_disk(x: Any) -> Any:
     if is_disk(x):
         return x
     return from_numpy(x) if isinstance(x, np.ndarray) else dematerialize(x)
+
+
+def rebind(x: DiskArray, new: DiskArray) -> None:
+    """Let `x` stand for another expression; whatever file it read is untouched."""
+    x._init(new.node)  # noqa: SLF001 - the one place that does
 
 
 def fetch(name: str, *arrays: Any) -> list[np.ndarray[Any, Any]]:

@@ -22,7 +22,7 @@ from jask.numpy import (
     unary,
     utility,
 )
-from jask.numpy._engine import is_disk
+from jask.numpy._engine import fetch, is_disk, is_traced, rebind
 from jask.numpy._table import DEVICE, Array, is_array
 
 type Method = Callable[..., Any]
@@ -118,6 +118,39 @@ def clip(self: Array, min: Any = None, max: Any = None) -> Array:
     return elementwise.clip(self, min, max)
 
 
+def setitem(self: Array, key: Any, value: Any) -> None:
+    """Make the name stand for the array with elements replaced; no file is written."""
+    if is_traced(self):
+        msg = (
+            "x[key] = v rebinds an array and cannot be traced; write "
+            "x = x.at[key].set(v)."
+        )
+        raise TypeError(msg)
+    rebind(self, indexing.update(self, key, value, "set"))
+
+
+def dlpack(
+    self: Array,
+    /,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[Any, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """Evaluate and hand the values to another library."""
+    if copy is False:
+        msg = "__dlpack__: values are read from disk; copy=False is impossible."
+        raise BufferError(msg)
+    (value,) = fetch("__dlpack__", self)
+    return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
+
+
+def dlpack_device(_self: Array, /) -> tuple[int, int]:
+    """Return that values are handed over in host memory."""
+    return (1, 0)
+
+
 def to_device(self: Array, device: Any, /, *, stream: Any = None) -> Array:
     """Return the array itself: there is one device."""
     if device != DEVICE or stream is not None:
@@ -172,6 +205,8 @@ METHODS: dict[str, Method] = {
     "transpose": transpose,
     "var": statistical.var,
     "__array_namespace__": array_namespace,
+    "__dlpack__": dlpack,
+    "__dlpack_device__": dlpack_device,
 }
 """Methods, as jax.Array has them."""
 
@@ -199,6 +234,7 @@ def attach() -> None:
     attach_operator("__rdivmod__", _reflected(_divmod))
     attach_operator("__round__", lambda x, n=0: elementwise.round(x, n))
     attach_operator("__getitem__", indexing.getitem)
+    attach_operator("__setitem__", setitem)
     for name, function in METHODS.items():
         attach_method(name, function)
     for name, getter in PROPERTIES.items():
