@@ -5,10 +5,12 @@
 2. An argument of a call is *lent*: it gets a fresh handle in a buffer of its own, which
    XLA reads in place. XLA keeps that buffer exactly as long as a call that could read it
    is in flight; when it lets go, the node may be released.
-3. A node *built* by a callback lives as long as a lent handle it was made from: that is
+3. A constant of a program is *pinned*: its callback holds the handle, so it lives as long
+   as the compiled program.
+4. A node *built* by a callback lives as long as a lent handle it was made from: that is
    an argument of the same call. Without one it is an *orphan*, released when nothing
    has touched it for `GRACE` seconds in which no callback ran.
-4. A handle that a call returns is *owed* until its value is known; nothing that died
+5. A handle that a call returns is *owed* until its value is known; nothing that died
    after it was returned is released before.
 
 See docs/decisions/0002-handle-lifetime.md for what was rejected and why.
@@ -22,7 +24,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -76,13 +78,25 @@ class _Watch(weakref.ref[Any]):
     handle: int
 
 
+class Pin:
+    """Keeps a handle alive; held by the callback of a program."""
+
+    __slots__ = ("__weakref__", "handle")
+
+    def __init__(self, handle: int) -> None:
+        self.handle = np.int32(handle)
+
+
+type Kind = Literal["lent", "pinned", "orphan", "child"]
+
+
 @dataclass(slots=True)
 class _Entry:
     node: Node
+    kind: Kind
+    """On what its life depends: XLA's buffer, a pin, time, or its root."""
     root: int
-    """The lent handle, or the orphan, on which its life depends; itself for those."""
-    exact: bool
-    """Whether XLA tells when nothing can read it any more."""
+    """The handle whose end is its end; itself, unless it is a child."""
     touched: float = 0.0
     children: list[int] = field(default_factory=list)
     attached: list[Any] = field(default_factory=list)
@@ -119,16 +133,27 @@ class Table:
         buffer, scalar = _aligned_int32()
         with self._lock:
             self.collect()
-            handle = self._new(node, exact=True)
+            handle = self._new(node, "lent")
             scalar[...] = handle
         value = jax.device_put(scalar, may_alias=True)
+        exact = value.unsafe_buffer_pointer() == scalar.ctypes.data
         with self._lock:
-            exact = value.unsafe_buffer_pointer() == scalar.ctypes.data
-            self._entries[handle].exact = exact
-            watch = _Watch(buffer if exact else value, self._bury)
-            watch.handle = handle
-            self._watches[handle] = watch
+            self._entries[handle].kind = "lent" if exact else "pinned"
+            self._watch(handle, buffer if exact else value)
         return value
+
+    def pin(self, node: Node) -> Pin:
+        """Return a handle that lives as long as the returned object."""
+        with self._lock:
+            self.collect()
+            pin = Pin(self._new(node, "pinned"))
+            self._watch(int(pin.handle), pin)
+            return pin
+
+    def _watch(self, handle: int, owner: Any) -> None:
+        watch = _Watch(owner, self._bury)
+        watch.handle = handle
+        self._watches[handle] = watch
 
     def owe(self, value: Any) -> Owed:
         """Return the promise for a handle that a call returned."""
@@ -170,7 +195,7 @@ class Table:
         with self._lock:
             self.collect()
             root = self._root(parents)
-            handle = self._new(node, root=root, exact=False)
+            handle = self._new(node, "orphan" if root is None else "child", root)
             if root is None:
                 self._orphans[handle] = None
                 self._entries[handle].touched = time.monotonic()
@@ -216,10 +241,10 @@ class Table:
 
     def _end(self, handle: int) -> None:
         entry = self._entries[handle]
-        if entry.exact:
+        if entry.kind == "lent":
             self._release(handle)
         else:
-            entry.touched = time.monotonic()
+            entry.kind, entry.touched = "orphan", time.monotonic()
             self._orphans[handle] = None
 
     def _sweep(self) -> None:
@@ -253,12 +278,15 @@ class Table:
     # ---- slots
 
     def _root(self, parents: Sequence[int]) -> int | None:
-        """Return the best root: one that XLA watches rather than an orphan."""
+        """Return the best root: one that XLA watches, else an orphan."""
         roots = [self._entries[h].root for h in parents if h in self._entries]
-        exact = [r for r in roots if self._entries[r].exact]
-        return next(iter(exact or roots), None)
+        for kind in ("lent", "orphan"):
+            for root in roots:
+                if self._entries[root].kind == kind:
+                    return root
+        return None
 
-    def _new(self, node: Node, *, exact: bool, root: int | None = None) -> int:
+    def _new(self, node: Node, kind: Kind, root: int | None = None) -> int:
         if len(self._free) > REST or len(self._generations) == 1 << SLOT_BITS:
             if not self._free:
                 msg = "Too many disk arrays are alive in jitted functions (2**20)."
@@ -270,7 +298,7 @@ class Table:
             slot, generation = len(self._generations), 0
             self._generations.append(generation)
         handle = slot | generation << SLOT_BITS
-        self._entries[handle] = _Entry(node, handle if root is None else root, exact)
+        self._entries[handle] = _Entry(node, kind, handle if root is None else root)
         return handle
 
 

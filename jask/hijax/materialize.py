@@ -249,6 +249,8 @@ def _narrowed(value: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
 # ---- callbacks
 
 
+_HANDLE = jax.ShapeDtypeStruct((), np.int32)
+
 @dataclass(eq=False, slots=True)
 class Group:
     """The materializes of one program that are evaluated together."""
@@ -359,8 +361,7 @@ def _emit(node: Node, out: Any) -> Any:
     group = Group(config.current())
     positions = {v: i for i, v in enumerate(leaves)}
     group.add(template([node], positions), out.dtype)
-    ticket_shape = jax.ShapeDtypeStruct((), np.int32)
-    value, ticket = io_callback(group.run, (shape, ticket_shape), *leaves.values())
+    value, ticket = io_callback(group.run, (shape, _HANDLE), *leaves.values())
     _open.trace, _open.positions = weakref.ref(trace), positions
     _open.group, _open.ticket = group, variable_of(ticket)
     return value
@@ -386,7 +387,13 @@ def _lower(x: Any) -> Any:
         with tracing_with(trace_of(next(iter(leaves.values())))):
             return _emit_build(node, leaves)
     (known,) = settled([node])
-    return _emit_build(known, {}) if is_lowering() else TABLE.lend(known)
+    return _emit_constant(known) if is_lowering() else TABLE.lend(known)
+
+
+def _emit_constant(node: Node) -> Any:
+    """Emit the callback that names a node known while lowering, and keeps it alive."""
+    pin = TABLE.pin(node)
+    return jax.pure_callback(lambda: pin.handle, _HANDLE)
 
 
 def _emit_build(node: Node, leaves: dict[Any, Any]) -> Any:
@@ -397,8 +404,7 @@ def _emit_build(node: Node, leaves: dict[Any, Any]) -> Any:
             (made,) = item.fill(values)
             return TABLE.build(made, item.parents(values))
 
-    shape = jax.ShapeDtypeStruct((), np.int32)
-    return jax.pure_callback(build, shape, *leaves.values())
+    return jax.pure_callback(build, _HANDLE, *leaves.values())
 
 
 def _raise(t: DiskArrayType, handle: Any) -> Any:
