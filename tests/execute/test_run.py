@@ -1,0 +1,183 @@
+"""Evaluation: what is reused, what is held, what is left behind."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jask
+from jask.errors import JaskError, MemoryBudgetError, ScratchFullError, SourceChangedError
+from jask.execute.ledger import LEDGER
+from jask.execute.run import InMemory, ToFile, ToScratch, evaluate
+from jask.geometry.box import Box
+from jask.stores.open import open_store
+from jask.stores.scratch import scratch_in_use
+from jask.testing.stores import FailingStore
+from jask.trace.counters import COUNTERS
+from jask.trace.graph import Node, Source
+from tests.plan.programs import call
+
+
+@pytest.fixture
+def x() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((300, 40)).astype("f4")
+
+
+def disk(folder: Path, array: np.ndarray, name: str = "x.npy") -> Source:
+    np.save(folder / name, array)
+    store = open_store(folder / name).store
+    return Source(store.shape, store.dtype, store)
+
+
+def standardise(x):
+    return (x - jnp.mean(x, 0)) / jnp.std(x, 0)
+
+
+def total(x):
+    return jnp.sum(jnp.sqrt(x * x + 1) * jnp.sin(x))
+
+
+def test_a_second_file_of_the_same_shape_compiles_nothing(tmp_path: Path, x: np.ndarray):
+    with jask.config(block_bytes=1000):
+        evaluate(call(standardise, disk(tmp_path, x)), [InMemory()])
+        before = COUNTERS.snapshot()
+        (out,) = evaluate(call(standardise, disk(tmp_path, 2 * x, "y.npy")), [InMemory()])
+        after = COUNTERS.snapshot()
+    for stage in ("traces", "plans", "compiles"):
+        assert after[stage] == before[stage], stage
+    np.testing.assert_allclose(out, standardise(2 * x), rtol=1e-4, atol=1e-5)
+
+
+def test_a_changed_source_is_an_error_at_the_next_read(tmp_path: Path, x: np.ndarray):
+    node = disk(tmp_path, x)
+    np.save(tmp_path / "x.npy", np.zeros((3, 3)))
+    with pytest.raises(SourceChangedError, match=r"x\.npy"):
+        evaluate(call(total, node), [InMemory()])
+
+
+def test_results_have_the_same_bits_on_every_run(tmp_path: Path, x: np.ndarray):
+    node = disk(tmp_path, x)
+    with jask.config(block_bytes=500, workers=3):
+        runs = [evaluate(call(total, node), [InMemory()])[0] for _ in range(8)]
+    assert len({r.tobytes() for r in runs}) == 1
+
+
+def test_saving_over_the_source_gives_the_right_file(tmp_path: Path, x: np.ndarray):
+    node = disk(tmp_path, x)
+    with jask.config(block_bytes=1000):
+        evaluate(call(jnp.transpose, node), [ToFile(tmp_path / "x.npy")])
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), x.T)
+
+
+def test_a_scratch_result_can_be_read_back(tmp_path: Path, x: np.ndarray):
+    (store,) = evaluate(call(jnp.transpose, disk(tmp_path, x)), [ToScratch()])
+    block = np.empty((5, 300), "f4")
+    store.read(Box((2, 0), (7, 300)), block)
+    np.testing.assert_array_equal(block, x.T[2:7])
+
+
+def failing(folder: Path, x: np.ndarray, after: int) -> Node:
+    """A file whose reads fail with ENOSPC after some blocks."""
+    inner = disk(folder, x).store
+    store = FailingStore(inner, OSError(errno.EIO, "broken"), reads=after)  # type: ignore[arg-type]
+    return Source(inner.shape, inner.dtype, store)  # type: ignore[arg-type]
+
+
+def test_a_failing_read_leaves_nothing_behind(tmp_path: Path, x: np.ndarray):
+    node = failing(tmp_path, x, after=3)
+    held, scratch = LEDGER.held, scratch_in_use()
+    with jask.config(block_bytes=1000), pytest.raises(OSError, match="broken"):
+        evaluate(call(standardise, node), [ToFile(tmp_path / "out.npy")])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.npy"]
+    assert (LEDGER.held, scratch_in_use()) == (held, scratch)
+
+
+def test_a_result_over_the_budget_names_the_remedies(tmp_path: Path, x: np.ndarray):
+    with (
+        jask.config(memory_budget=10_000),
+        pytest.raises(MemoryBudgetError, match=r"48000 bytes.*jask\.save"),
+    ):
+        evaluate(call(jnp.sin, disk(tmp_path, x)), [InMemory()])
+
+
+def test_a_full_scratch_limit_is_named_and_cleaned_up(tmp_path: Path, x: np.ndarray):
+    node = disk(tmp_path, x)
+    before = scratch_in_use()
+    with jask.config(scratch_limit=1000), pytest.raises(ScratchFullError, match="1000"):
+        evaluate(call(jnp.sin, node), [ToScratch()])
+    assert scratch_in_use() == before
+
+
+def test_evaluations_on_many_threads_agree(tmp_path: Path, x: np.ndarray):
+    node = disk(tmp_path, x)
+    results: list[float] = []
+
+    def work() -> None:
+        with jask.config(block_bytes=2000):
+            results.append(float(evaluate(call(total, node), [InMemory()])[0]))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert len(results) == 8
+    assert len(set(results)) == 1
+
+
+def test_every_error_of_ours_has_one_base():
+    assert issubclass(MemoryBudgetError, JaskError)
+    assert issubclass(MemoryBudgetError, MemoryError)
+
+
+INTERRUPT = """
+import os, signal, threading, time
+import numpy as np
+import jask, jask.numpy as jnp
+
+x = jask.open("x.npy")
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+start = time.monotonic()
+try:
+    with jask.config(block_bytes=64):
+        jask.save("out.npy", jnp.sin(x))
+except KeyboardInterrupt:
+    assert sorted(os.listdir()) == ["x.npy"], os.listdir()
+    assert float(jnp.sum(jnp.ones(3))) == 3.0  # usable afterwards
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_stops_a_save_and_leaves_no_file(tmp_path: Path):
+    np.save(tmp_path / "x.npy", np.zeros(1 << 22))
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAX_ENABLE_X64": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(INTERRUPT)],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "interrupted" in done.stdout, done.stderr[-800:]
+    assert signal.SIGINT  # the signal that was sent
+
+
+def test_a_cached_small_evaluation_uses_the_plan_it_has(tmp_path: Path, x: np.ndarray):
+    node = disk(tmp_path, x)
+    first = evaluate(call(total, node), [InMemory()])[0]
+    plans = COUNTERS.plans
+    again = evaluate(call(total, node), [InMemory()])[0]
+    assert COUNTERS.plans == plans
+    assert first.tobytes() == again.tobytes()
+    np.testing.assert_allclose(first, jax.jit(total)(x), rtol=1e-5)
