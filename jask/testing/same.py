@@ -15,7 +15,7 @@ def tolerance_of(expected: Any, *, sums: int) -> float:
     --------
     >>> tolerance_of(np.array([1.0, -4.0]), sums=0)
     0.0
-    >>> tolerance_of(np.array([1.0, -4.0]), sums=2) / np.finfo("f8").eps
+    >>> tolerance_of(np.array([1.0, -4.0]), sums=2) / float(np.finfo("f8").eps)
     8.0
     """
     array = np.asarray(expected)

@@ -62,12 +62,17 @@ def _by_jax(step: Step, values: Sequence[Scalar]) -> Scalar:
         return np.asarray(step.primitive.bind(*operands, **step.params))
 
 
+def _is_number(shape: tuple[int, ...], dtype: Any) -> bool:
+    """Return whether a result is one number, not an array and not a random key."""
+    return not shape and isinstance(dtype, np.dtype)
+
+
 def fold(step: Step, operands: Sequence[Any]) -> Literal | None:
     """Return the scalar that a step computes, if all its operands are scalars."""
     literals = [a for a in operands if isinstance(a, Literal)]
     if not literals or len(literals) < len(operands) or step.frozen is None:
         return None
-    if len(step.results) != 1 or step.results[0][0] or step.primitive.multiple_results:
+    if step.primitive.multiple_results or not _is_number(*step.results[0]):
         return None
     key = (step.name, step.frozen, *map(literal_key, literals))
     value = _folded.get(key)

@@ -46,6 +46,9 @@ class FakeFile:
     path: Path
     on_disk: bool = True
 
+    def check(self) -> None:
+        """Accept the file as it is."""
+
 
 def source(shape, dtype="float32", path="x.npy", *, on_disk=True) -> Source:
     store = FakeFile(shape, np.dtype(dtype), Path(path), on_disk)

@@ -1,10 +1,11 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
 
 from jask.trace.ir import Literal
-from tests.trace.graphs import program_for
+from tests.trace.graphs import interpret, program_for
 
 CASES = {
     "add": lambda: lax.add(jnp.float32(0.1), jnp.float32(0.2)),
@@ -40,3 +41,12 @@ def test_a_scalar_is_what_jax_computes(case):
 def test_a_scalar_made_from_an_array_stays_an_equation():
     (atom,) = program_for(CASES["reshape"]).outputs
     assert not isinstance(atom, Literal)
+
+
+def test_random_keys_are_not_scalars():
+    def function(x):
+        return x + jax.random.uniform(jax.random.key(3), x.shape, x.dtype)
+
+    x = np.zeros((4, 3), "float32")
+    (got,) = interpret(program_for(function, x), x)
+    np.testing.assert_array_equal(got, function(jnp.asarray(x)))
