@@ -4,6 +4,7 @@ from jask import numpy
 from jask.api import explain, lift, open, persist, save  # noqa: A004 - as users expect
 from jask.array import DiskArray, from_numpy
 from jask.config import config, set_memory_budget
+from jask.gradient import grad, value_and_grad
 from jask.hijax.materialize import materialize
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "config",
     "explain",
     "from_numpy",
+    "grad",
     "lift",
     "materialize",
     "numpy",
@@ -18,4 +20,5 @@ __all__ = [
     "persist",
     "save",
     "set_memory_budget",
+    "value_and_grad",
 ]

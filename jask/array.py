@@ -18,7 +18,7 @@ import numpy as np
 from jask.execute.run import InMemory, ToFile, ToScratch
 from jask.hijax.materialize import evaluate
 from jask.hijax.operand import as_operands
-from jask.hijax.type import is_disk, make_value, register_value
+from jask.hijax.type import is_disk, make_value, refuse_jax, register_value
 from jask.stores.memory import MemoryStore
 from jask.stores.open import open_store
 from jask.trace.graph import Dense, Node, Result, Source
@@ -128,6 +128,10 @@ class DiskArray:
         path = getattr(store, "path", None)
         return "in memory" if path is None else f"file={str(path)!r}"
 
+    def place(self, path: Path | None) -> None:
+        """Say where `persist` writes this expression; not part of the public API."""
+        self._origin = self._origin if path is None else path
+
     # ---- evaluation
 
     def persist(self) -> "DiskArray":
@@ -178,12 +182,7 @@ class DiskArray:
 
     def __jax_array__(self) -> NoReturn:
         """Refuse: jax.numpy must not load an array quietly."""
-        msg = (
-            f"A DiskArray must not be passed to jax.numpy, which would load all of its "
-            f"{self.nbytes} bytes; got {self!r}. Use the function of the same name in "
-            f"jask.numpy, jask.lift(fn), or jask.materialize(x) to load it."
-        )
-        raise TypeError(msg)
+        refuse_jax(self)
 
     def _item(self, kind: str) -> Any:
         if self.size != 1:
@@ -285,17 +284,24 @@ def to_disk(x: Any) -> DiskArray:
     return made
 
 
-def persist_all(arrays: Sequence[DiskArray], *, small: int = SMALL) -> None:
-    """Evaluate arrays as one program, and let them read the results from now on."""
+def persist_all(
+    arrays: Sequence[DiskArray],
+    *,
+    small: int = SMALL,
+    besides: Sequence[Node] = (),
+) -> list[np.ndarray[Any, Any]]:
+    """Evaluate arrays as one program, and let them read the results from now on.
+
+    Returns the values of other nodes, evaluated in the same program.
+    """
     lazy = [x for x in arrays if not _is_kept(x, small)]
-    to = [_destination(x, small) for x in lazy]
-    if not lazy:
-        return
-    results = evaluate([x.node for x in lazy], to)
-    for x, result in zip(lazy, results, strict=True):
+    to = [*(_destination(x, small) for x in lazy), *(InMemory() for _ in besides)]
+    results = evaluate([*(x.node for x in lazy), *besides], to)
+    for x, result in zip(lazy, results, strict=False):
         in_memory = isinstance(result, np.ndarray)
         store = MemoryStore(result, copy=False) if in_memory else result
         x._init(_source(store))
+    return results[len(lazy) :]
 
 
 def _is_kept(x: DiskArray, small: int) -> bool:

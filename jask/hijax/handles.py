@@ -21,7 +21,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -203,13 +203,12 @@ class Table:
                 self._entries[root].children.append(handle)
             return np.int32(handle)
 
-    def attach(self, thing: Any, parents: Sequence[int]) -> bool:
-        """Let `thing` live as long as these handles; False if there are none."""
+    def attach(self, make: Callable[[], Any], parents: Sequence[int]) -> None:
+        """Make an object that lives as long as the call that passed these handles."""
         with self._lock:
             root = self._root(parents)
             if root is not None:
-                self._entries[root].attached.append(thing)
-            return root is not None
+                self._entries[root].attached.append(make())
 
     # ---- releasing
 

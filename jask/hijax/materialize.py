@@ -11,6 +11,7 @@
 
 import itertools
 import threading
+import time
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
@@ -35,7 +36,7 @@ from jask._jax import (
 from jask.execute import run
 from jask.hijax import type as hitype
 from jask.hijax.binding import Template, settled, template, traced_leaves
-from jask.hijax.handles import TABLE
+from jask.hijax.handles import GRACE, TABLE
 from jask.hijax.type import DiskArrayType, axis_of, is_disk, make_value
 from jask.trace.graph import Dense, Handle, Node
 
@@ -69,7 +70,7 @@ class Materialize(HiPrim):  # type: ignore[misc]
         if is_lowering():
             return _emit(x.node, self.out_aval)
         (value,) = evaluate([x.node])
-        return jax.numpy.asarray(_narrowed(value, self.out_aval.dtype))
+        return in_memory(value, self.out_aval.dtype)
 
     def vjp_fwd(self, nonzero: Any, /, x: Any) -> tuple[Any, None]:  # noqa: ARG002
         """Return the value; nothing is kept."""
@@ -202,10 +203,15 @@ def evaluate(
 def _values(arrays: Sequence[Any]) -> list[Any]:
     """Return the values of concrete arrays, all evaluated together."""
     values = evaluate([x.node for x in arrays])
-    return [jax.numpy.asarray(_narrowed(v, _canonical(v.dtype))) for v in values]
+    return [in_memory(v, _canonical(v.dtype)) for v in values]
 
 
 # ---- 64-bit values while 64-bit types are off
+
+
+def in_memory(value: np.ndarray[Any, Any], dtype: Any) -> jax.Array:
+    """Return an evaluated value as a jax.Array; integers must fit the dtype."""
+    return jax.numpy.asarray(_narrowed(value, dtype))
 
 
 def _canonical(dtype: Any) -> Any:
@@ -293,6 +299,7 @@ class _Parked:
     ticket: int
     values: list[Any]
     left: int
+    since: float = field(default_factory=time.monotonic)
 
     def take(self, index: int) -> Any:
         """Return a value once; the last one clears the ticket."""
@@ -302,25 +309,30 @@ class _Parked:
             _parked.pop(self.ticket, None)
         return value
 
-    def __del__(self) -> None:
-        self.values.clear()
-
 
 _parked: dict[int, _Parked] = {}
 _tickets = itertools.count(1)
 
 
 def _park(values: list[Any], parents: Sequence[int]) -> np.int32:
+    """Keep values for the other callbacks of the call, and return their ticket.
+
+    A call that fails does not redeem it: the ticket ends with an argument of the call,
+    or, if there is none, some time later.
+    """
     if not values:
         return np.int32(0)
     ticket = next(_tickets) % 2**31
     _parked[ticket] = _Parked(ticket, values, len(values))
-    TABLE.attach(_Cleaner(ticket), parents)
+    TABLE.attach(lambda: _Forget(ticket), parents)
+    for old in list(_parked.values())[:1]:
+        if time.monotonic() - old.since > GRACE:
+            _parked.pop(old.ticket, None)
     return np.int32(ticket)
 
 
-class _Cleaner:
-    """Forgets a ticket that nobody redeemed because the call failed."""
+class _Forget:
+    """Forgets a ticket when it is collected."""
 
     __slots__ = ("ticket",)
 

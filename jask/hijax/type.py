@@ -5,6 +5,7 @@ properties are attached once, for arrays and for tracers of them, by `attach_ope
 `attach_method` and `attach_property`.
 """
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
@@ -254,18 +255,43 @@ def attach_property(name: str, function: Callable[..., Any]) -> None:
     setattr(DiskArrayType, name, aval_property(function))
 
 
-def _refuse(kind: str) -> Callable[[Any], NoReturn]:
-    def convert(tracer: Any) -> NoReturn:
+def _conversion(kind: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return how a tracer becomes a Python number: only if its value is known."""
+
+    def converted(tracer: Any) -> Any:
+        value = tracer.to_concrete_value()
+        if value is not None:
+            return convert(value)
         if kind == "bool":
             raise jax.errors.TracerBoolConversionError(tracer)
-        if kind in {"int", "index"}:
+        if kind == "index":
             raise jax.errors.TracerIntegerConversionError(tracer)
         raise jax.errors.ConcretizationTypeError(
             tracer, f"{kind}() of a disk array needs its value."
         )
 
-    return convert
+    return converted
 
 
-for _kind in ("bool", "int", "float", "complex", "index"):
-    setattr(DiskArrayType, f"_{_kind}", staticmethod(_refuse(_kind)))
+for _name, _convert in {
+    "bool": bool,
+    "int": int,
+    "float": float,
+    "complex": complex,
+    "index": operator.index,
+}.items():
+    setattr(DiskArrayType, f"_{_name}", staticmethod(_conversion(_name, _convert)))
+
+
+def refuse_jax(x: Any) -> NoReturn:
+    """Refuse to become an ordinary JAX array: it would be loaded quietly."""
+    msg = (
+        f"A disk array must not be passed to jax.numpy or jax.lax, which would load all "
+        f"of its {jax.typeof(x).nbytes} bytes; got {jax.typeof(x).str_short()}. Use the "
+        f"function of the same name in jask.numpy, jask.lift(fn), or "
+        f"jask.materialize(x) to load it."
+    )
+    raise TypeError(msg)
+
+
+DiskArrayType.__jax_array__ = aval_method(refuse_jax)

@@ -1,0 +1,282 @@
+"""`grad` and `value_and_grad` that take a loss on disk and evaluate once.
+
+1. The function and its pullback are traced into one jaxpr; nothing is read.
+2. The jaxpr is interpreted: operations on disk arrays make lazy nodes, and every value
+   that must come to memory is noted until nothing is left that does not wait for one.
+3. All noted values, and the gradients of disk arrays, are one evaluation. What was
+   waiting for it is interpreted next; ordinary losses end after one round.
+
+A function that looks at values while it is traced (`if loss > 0`) is differentiated
+eagerly instead, which takes two evaluations.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jask._jax import Literal, is_lowering
+from jask.array import DiskArray, persist_all
+from jask.hijax.apply import apply
+from jask.hijax.materialize import Materialize, in_memory, materialize
+from jask.hijax.type import is_disk, is_inexact
+
+__all__ = ["grad", "value_and_grad"]
+
+type ArgNums = int | Sequence[int]
+
+_LOOKS_AT_VALUES = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+
+
+def value_and_grad(
+    fun: Callable[..., Any], argnums: ArgNums = 0, *, has_aux: bool = False
+) -> Callable[..., Any]:
+    """Return a function that evaluates `fun` and its gradient at once.
+
+    Parameters
+    ----------
+    fun
+        Returns a scalar: in memory, or a disk array of shape `()`.
+    argnums
+        Which positional arguments to differentiate with respect to.
+    has_aux
+        Whether `fun` returns a pair of the scalar and something else.
+
+    Returns
+    -------
+    Callable
+        Returns `(value, gradient)`, or `((value, aux), gradient)`. The value is a
+        jax.Array. The gradient of a disk array is a disk array; if the argument has a
+        file, the gradient has been written to that name plus `.grad`.
+
+    Examples
+    --------
+    >>> import jask
+    >>> x = jask.from_numpy([1.0, 2.0])
+    >>> value, g = value_and_grad(lambda x: (x * x).sum())(x)
+    >>> float(value), jask.materialize(g).tolist()
+    (5.0, [2.0, 4.0])
+    """
+
+    @wraps(fun)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        task = _Task(fun, argnums, has_aux=has_aux, args=args, kwargs=kwargs)
+        value, aux, grads = task.run(want_value=True)
+        return ((value, aux) if has_aux else value), grads
+
+    return wrapped
+
+
+def grad(
+    fun: Callable[..., Any], argnums: ArgNums = 0, *, has_aux: bool = False
+) -> Callable[..., Any]:
+    """Return a function that computes the gradient of `fun`.
+
+    Like `value_and_grad`, without the value; with `has_aux` it returns
+    `(gradient, aux)`.
+
+    Examples
+    --------
+    >>> import jask
+    >>> g = grad(lambda x: (x * x).sum())(jask.from_numpy([1.0, 2.0]))
+    >>> jask.materialize(g).tolist()
+    [2.0, 4.0]
+    """
+
+    @wraps(fun)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        task = _Task(fun, argnums, has_aux=has_aux, args=args, kwargs=kwargs)
+        _, aux, grads = task.run(want_value=False)
+        return (grads, aux) if has_aux else grads
+
+    return wrapped
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One call of a differentiated function."""
+
+    fun: Callable[..., Any]
+    argnums: ArgNums
+    has_aux: bool
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The positions of the differentiated arguments, none negative."""
+        given = (self.argnums,) if isinstance(self.argnums, int) else self.argnums
+        return tuple(n % len(self.args) for n in given)
+
+    @property
+    def chosen(self) -> tuple[Any, ...]:
+        """The differentiated arguments."""
+        return tuple(self.args[n] for n in self.numbers)
+
+    def run(self, *, want_value: bool) -> tuple[Any, Any, Any]:
+        """Return value (None if not wanted), aux and gradients."""
+        jax.tree.map(_check_argument, self.chosen)
+        leaves = jax.tree.leaves((self.args, self.kwargs))
+        if is_lowering() or any(isinstance(x, jax.core.Tracer) for x in leaves):
+            value, aux, grads = self.differentiate(want_value=want_value)
+        else:
+            value, aux, grads = self.at_once(want_value=want_value)
+        return value, aux, grads[0] if isinstance(self.argnums, int) else grads
+
+    def at_once(self, *, want_value: bool) -> tuple[Any, Any, Any]:
+        """Differentiate concrete arguments with one evaluation."""
+
+        def traced(*chosen: Any) -> Any:
+            return self.differentiate(chosen, want_value=want_value)
+
+        try:
+            closed, shape = jax.make_jaxpr(traced, return_shape=True)(*self.chosen)
+        except _LOOKS_AT_VALUES:
+            value, aux, grads = self.differentiate(want_value=want_value)
+            persist_all(_placed(grads, self.chosen))
+            return value, aux, grads
+        outs = interpret(closed, jax.tree.leaves(self.chosen))
+        value, aux, grads = jax.tree.structure(shape).unflatten(outs)
+        return value, aux, grads
+
+    def differentiate(
+        self, chosen: tuple[Any, ...] | None = None, *, want_value: bool
+    ) -> tuple[Any, Any, Any]:
+        """Return value, aux and gradients by JAX's reverse mode."""
+
+        def partial(*chosen: Any) -> Any:
+            args = list(self.args)
+            for n, x in zip(self.numbers, chosen, strict=True):
+                args[n] = x
+            return self.fun(*args, **self.kwargs)
+
+        chosen = self.chosen if chosen is None else chosen
+        value, pull, *aux = jax.vjp(partial, *chosen, has_aux=self.has_aux)
+        _check_loss(value)
+        grads = pull(_one_like(value))
+        if not want_value:
+            value = None
+        elif is_disk(value):
+            value = materialize(value)
+        return value, aux[0] if aux else None, grads
+
+
+def _placed(grads: Any, chosen: Any) -> list[DiskArray]:
+    """Return the gradients of disk arrays, each told where it belongs."""
+    pairs = zip(jax.tree.leaves(grads), jax.tree.leaves(chosen), strict=True)
+    placed = []
+    for gradient, x in pairs:
+        if isinstance(gradient, DiskArray) and isinstance(x, DiskArray):
+            gradient.place(grad_path(x))
+            placed.append(gradient)
+    return placed
+
+
+def grad_path(x: DiskArray) -> Path | None:
+    """Return where the gradient with respect to an array is kept, if it has a file."""
+    return None if x.filename is None else Path(f"{x.filename}.grad")
+
+
+def _one_like(value: Any) -> Any:
+    if not is_disk(value):
+        return jnp.ones((), jax.typeof(value).dtype)
+    return apply(jnp.ones, name="one", static={"shape": (), "dtype": value.dtype})
+
+
+def _check_argument(x: Any) -> None:
+    dtype = x.dtype if hasattr(x, "dtype") else jax.dtypes.dtype(x)
+    if not is_inexact(dtype):
+        msg = f"grad requires real-valued or complex-valued arguments; got {dtype}."
+        raise TypeError(msg)
+
+
+def _check_loss(value: Any) -> None:
+    t = jax.typeof(value)
+    if t.shape != ():
+        msg = (
+            f"Gradient only defined for scalar-output functions. The loss must have "
+            f"shape (); got {t.shape}. Reduce it, for example with .sum()."
+        )
+        raise TypeError(msg)
+    if not jnp.issubdtype(t.dtype, jnp.floating):
+        msg = f"The loss must be real; got {t.dtype}."
+        raise TypeError(msg)
+
+
+# ---- one evaluation
+
+
+def interpret(closed: Any, args: Sequence[Any]) -> list[Any]:
+    """Run a jaxpr on lazy arrays, evaluating what is materialized together.
+
+    Parameters
+    ----------
+    closed
+        A closed jaxpr whose last results are the gradients of its arguments.
+    args
+        Its flat arguments.
+
+    Returns
+    -------
+    list
+        Its flat results; gradients on disk are persisted.
+    """
+    jaxpr = closed.jaxpr
+    env = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    env |= dict(zip(jaxpr.invars, args, strict=True))
+    unkept = list(zip(jaxpr.outvars[-len(args) :], args, strict=True))
+    remaining = _needed(jaxpr)
+    while remaining or unkept:
+        remaining, noted = _round(remaining, env)
+        ready = [(v, x) for v, x in unkept if isinstance(v, Literal) or v in env]
+        unkept = [pair for pair in unkept if pair not in ready]
+        grads = [_read(env, v) for v, _ in ready]
+        kept = _placed(grads, [x for _, x in ready])
+        values = persist_all(kept, besides=[x.node for _, x in noted])
+        for (eqn, _), value in zip(noted, values, strict=True):
+            (out,) = eqn.outvars
+            env[out] = in_memory(value, out.aval.dtype)
+    return [_read(env, atom) for atom in jaxpr.outvars]
+
+
+def _needed(jaxpr: Any) -> list[Any]:
+    """Return the equations on which the results depend."""
+    wanted = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
+    kept = []
+    for eqn in reversed(jaxpr.eqns):
+        if wanted.intersection(eqn.outvars) or eqn.effects:
+            kept.append(eqn)
+            wanted.update(v for v in eqn.invars if not isinstance(v, Literal))
+    return kept[::-1]
+
+
+def _read(env: dict[Any, Any], atom: Any) -> Any:
+    return atom.val if isinstance(atom, Literal) else env[atom]
+
+
+def _round(
+    eqns: Sequence[Any], env: dict[Any, Any]
+) -> tuple[list[Any], list[tuple[Any, Any]]]:
+    """Run what needs no evaluation; return what waits, and what is to be evaluated."""
+    waiting, noted = [], []
+    for eqn in eqns:
+        if any(not isinstance(v, Literal) and v not in env for v in eqn.invars):
+            waiting.append(eqn)
+            continue
+        values = [_read(env, v) for v in eqn.invars]
+        if isinstance(eqn.params.get("_prim"), Materialize):
+            noted.append((eqn, values[0]))
+            continue
+        with eqn.ctx.manager:
+            made = eqn.primitive.bind(*values, **eqn.params)
+        outs = made if eqn.primitive.multiple_results else [made]
+        env.update(zip(eqn.outvars, outs, strict=True))
+    return waiting, noted
