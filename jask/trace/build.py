@@ -9,10 +9,12 @@
 """
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from jask._jax import primitives
 from jask.trace.flatten import Ref, Spec, Step, flatten, freeze
 from jask.trace.fold import fold, literal_key
 from jask.trace.graph import Node, Operation
@@ -74,6 +76,8 @@ class _Builder:
 
     def step(self, step: Step, operands: Sequence[Atom]) -> Sequence[Atom]:
         """Return the results of a step, appending an equation if it is new."""
+        if step.name == "split":
+            return self.split(step, operands[0])
         simplifier = SIMPLIFIERS.get(step.name)
         known = simplifier(step.params, operands) if simplifier else None
         if known is None:
@@ -91,6 +95,27 @@ class _Builder:
                 if again is not None:
                     return (again,)
         return self.equation(step, params, frozen, operands)
+
+    def split(self, step: Step, operand: Atom) -> list[Atom]:
+        """Return the parts of a split: a slice each, since each has its own shape."""
+        axis, at, parts = step.params["axis"], 0, list[Atom]()
+        for (shape, dtype), length in zip(
+            step.results, step.params["sizes"], strict=True
+        ):
+            start = tuple(at if d == axis else 0 for d in range(len(shape)))
+            stop = tuple(a + n for a, n in zip(start, shape, strict=True))
+            params = {"start_indices": start, "limit_indices": stop, "strides": None}
+            part = replace(
+                step,
+                primitive=primitives.slice_p,
+                name="slice",
+                params=params,
+                frozen=freeze(params),
+                results=((shape, dtype),),
+            )
+            parts += self.step(part, [operand])
+            at += length
+        return parts
 
     def equation(
         self, step: Step, params: Any, frozen: Hashable, operands: Sequence[Atom]

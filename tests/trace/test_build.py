@@ -252,3 +252,12 @@ def test_a_call_with_several_results_is_built_once():
     expected = jnp.frexp(X)
     for got, want in zip(interpret(program, X), expected, strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+def test_a_split_is_a_slice_for_each_part():
+    x = np.arange(30.0, dtype="float32").reshape(10, 3)
+    program = program_for(lambda x: jnp.split(x, [2, 7]), x)
+    assert names(program) == ["slice"] * 3
+    assert [o.shape for o in program.outputs] == [(2, 3), (5, 3), (3, 3)]
+    starts = [e.params["start_indices"] for e in program.equations]
+    assert starts == [(0, 0), (2, 0), (7, 0)]
