@@ -13,6 +13,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+import jax
+
 import jask.rules  # noqa: F401 (fills the rule table)
 from jask._jax import kernel_device
 from jask.config import Settings, current
@@ -42,9 +44,10 @@ def evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list
 
     Returns, per node, a NumPy array (`InMemory`) or a readable Store (the others).
     Handles must have been resolved before. The nodes of one call are read as they are
-    when it starts: a file that is also a destination is replaced at the end.
+    when it starts: a file that is also a destination is replaced at the end. Nothing
+    is staged into a trace that is under way.
     """
-    with kernel_device():
+    with kernel_device(), jax.ensure_compile_time_eval():
         return _evaluate(nodes, destinations)
 
 
