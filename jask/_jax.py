@@ -30,6 +30,9 @@ from jax.extend.core import Jaxpr, JaxprEqn, Literal, Primitive, primitives
 from jaxlib import xla_client
 
 __all__ = [
+    "GradAccum",
+    "HiPrim",
+    "HiType",
     "Jaxpr",
     "JaxprEqn",
     "Literal",
@@ -89,7 +92,8 @@ def tracer_of(trace: Any, variable: Any) -> Any:
 
 @cache
 def _private_cpu() -> Any:
-    return xla_client.make_cpu_client(asynchronous=False).local_devices()[0]
+    client: Any = xla_client.make_cpu_client(asynchronous=False)
+    return client.local_devices()[0]
 
 
 def kernel_device() -> AbstractContextManager[Any]:

@@ -124,7 +124,7 @@ def persist(*arrays: Any) -> Any:
     leaves, tree = jax.tree.flatten(arrays)
     disk = [to_disk(x) for x in leaves]
     persist_all(disk)
-    found: tuple[Any, ...] = tree.unflatten(disk)
+    found: tuple[Any, ...] = jax.tree.unflatten(tree, disk)
     return found[0] if len(found) == 1 else found
 
 

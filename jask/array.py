@@ -135,7 +135,7 @@ class DiskArray:
     # ---- evaluation
 
     def persist(self) -> "DiskArray":
-        """Evaluate now and keep the result: in its file, in scratch or, small, in memory.
+        """Evaluate now and keep the result: in its file, in scratch or in memory.
 
         Returns
         -------

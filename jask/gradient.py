@@ -21,7 +21,7 @@ import jax.numpy as jnp
 
 from jask._jax import Literal, is_lowering
 from jask.array import DiskArray, persist_all
-from jask.hijax.apply import apply
+from jask.hijax.apply import constant
 from jask.hijax.materialize import Materialize, in_memory, materialize
 from jask.hijax.type import is_disk, is_inexact
 
@@ -144,7 +144,7 @@ class _Task:
             persist_all(_placed(grads, self.chosen))
             return value, aux, grads
         outs = interpret(closed, jax.tree.leaves(self.chosen))
-        value, aux, grads = jax.tree.structure(shape).unflatten(outs)
+        value, aux, grads = jax.tree.unflatten(jax.tree.structure(shape), outs)
         return value, aux, grads
 
     def differentiate(
@@ -159,7 +159,8 @@ class _Task:
             return self.fun(*args, **self.kwargs)
 
         chosen = self.chosen if chosen is None else chosen
-        value, pull, *aux = jax.vjp(partial, *chosen, has_aux=self.has_aux)
+        vjp: Callable[..., Any] = jax.vjp
+        value, pull, *aux = vjp(partial, *chosen, has_aux=self.has_aux)
         _check_loss(value)
         grads = pull(_one_like(value))
         if not want_value:
@@ -188,11 +189,11 @@ def grad_path(x: DiskArray) -> Path | None:
 def _one_like(value: Any) -> Any:
     if not is_disk(value):
         return jnp.ones((), jax.typeof(value).dtype)
-    return apply(jnp.ones, name="one", static={"shape": (), "dtype": value.dtype})
+    return constant(jnp.ones, jax.typeof(value), name="one")
 
 
 def _check_argument(x: Any) -> None:
-    dtype = x.dtype if hasattr(x, "dtype") else jax.dtypes.dtype(x)
+    dtype = x.dtype if hasattr(x, "dtype") else jax.dtypes.result_type(x)
     if not is_inexact(dtype):
         msg = f"grad requires real-valued or complex-valued arguments; got {dtype}."
         raise TypeError(msg)

@@ -2,12 +2,12 @@
 
 1. `apply` makes an `Op` of the function and its abstract operands, and binds it.
 2. Run eagerly or while lowering, an Op makes lazy nodes and reads nothing.
-3. Its derivative, transpose and batching rules are Ops again, of JAX's own transforms of
-   the function. Residuals are the operands: recomputing is cheaper than storing on disk.
+3. Its derivative, transpose and batching rules are Ops again, of JAX's own transforms
+   of the function. Residuals are the operands: recomputing is cheaper than storing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -25,11 +25,11 @@ from jask.hijax.function import (
     freeze,
     shown,
 )
-from jask.hijax.operand import Operand, as_operands
-from jask.hijax.type import DiskArrayType, axis_of, is_inexact, make_value
+from jask.hijax.operand import Operand, as_operands, is_64_bit
+from jask.hijax.type import DiskArrayType, axis_of, is_inexact, make_value, node_of
 from jask.trace.graph import Call, Operation, Result
 
-__all__ = ["Op", "apply", "bind"]
+__all__ = ["Op", "apply", "bind", "constant"]
 
 KEEP = 8192
 """Operations kept with their abstract results."""
@@ -108,7 +108,7 @@ def _make_op(
     return _named(name)(function, avals, outs, weak=weak, x64=x64), tree
 
 
-@lru_cache(maxsize=None)
+@cache
 def _named(name: str) -> type["Op"]:
     """Return the class of operations that a jaxpr shows under this name."""
     return type(name, (Op,), {"label": name})
@@ -130,7 +130,7 @@ class _Mask:
 jax.tree_util.register_static(_Mask)
 
 
-class Op(HiPrim):  # type: ignore[misc]
+class Op(HiPrim):
     """A pure function applied to disk arrays; both sides are flat."""
 
     label = "Op"
@@ -156,7 +156,7 @@ class Op(HiPrim):  # type: ignore[misc]
 
     def expand(self, *args: Any) -> tuple[Any, ...]:
         """Return lazy results; nothing is read."""
-        call = Call(self.operation, tuple(a.node for a in args))
+        call = Call(self.operation, tuple(map(node_of, args)))
         return tuple(
             make_value(Result(t.shape, t.dtype, call, i))
             for i, t in enumerate(self.out_aval)
@@ -264,8 +264,13 @@ def _operands(
 
 
 def _zeros(t: DiskArrayType) -> Any:
+    return constant(jax.numpy.zeros, t, name="zeros")
+
+
+def constant(fn: Callable[..., Any], t: DiskArrayType, *, name: str) -> Any:
+    """Return `fn(shape=..., dtype=...)`, such as zeros, of this very type."""
     static = {"shape": t.shape, "dtype": t.dtype}
-    return apply(jax.numpy.zeros, name="zeros", static=static)
+    return apply(fn, name=name, static=static, x64=is_64_bit(t.dtype) or None)
 
 
 def _add(x: Any, y: Any) -> Any:

@@ -1,7 +1,7 @@
 """Graphs whose leaves are known later: what a callback evaluates.
 
-While JAX lowers, some leaves of a lazy graph are tracers. A `Template` is the same graph
-with a numbered hole for each of them; a callback fills it with the values it receives.
+While JAX lowers, some leaves of a lazy graph are tracers. A `Template` is the same
+graph with a numbered hole for each of them; a callback fills it with its values.
 """
 
 from collections.abc import Callable, Sequence

@@ -258,9 +258,8 @@ def _cotangents(out: Any, given: Mask, values: Sequence[Any]) -> Any:
     """Return a cotangent for every result, zeros where none is given."""
     leaves, tree = jax.tree.flatten(out)
     rest = iter(values)
-    return tree.unflatten(
-        next(rest) if g else _zero(o) for o, g in zip(leaves, given, strict=True)
-    )
+    pairs = zip(leaves, given, strict=True)
+    return jax.tree.unflatten(tree, [next(rest) if g else _zero(o) for o, g in pairs])
 
 
 def _zero(out: Any) -> Any:

@@ -3,10 +3,10 @@
 1. A handle is (slot, generation): 20 and 11 bits. A slot is used again only after many
    others, with the next generation, so a handle that outlived its node is recognised.
 2. An argument of a call is *lent*: it gets a fresh handle in a buffer of its own, which
-   XLA reads in place. XLA keeps that buffer exactly as long as a call that could read it
+   XLA reads in place. XLA keeps the buffer exactly as long as a call that could read it
    is in flight; when it lets go, the node may be released.
-3. A constant of a program is *pinned*: its callback holds the handle, so it lives as long
-   as the compiled program.
+3. A constant of a program is *pinned*: its callback holds the handle, so it lives as
+   long as the compiled program.
 4. A node *built* by a callback lives as long as a lent handle it was made from: that is
    an argument of the same call. Without one it is an *orphan*, released when nothing
    has touched it for `GRACE` seconds in which no callback ran.
@@ -22,7 +22,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -302,10 +302,8 @@ class Table:
 
 
 def _try_settling(owed: Owed) -> None:
-    try:
+    with suppress(Exception):  # the call failed; whoever asks for the value is told
         owed.node()
-    except Exception:  # noqa: BLE001, S110 - the call failed; whoever asks is told
-        pass
 
 
 def _aligned_int32() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

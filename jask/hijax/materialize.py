@@ -16,6 +16,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -37,7 +38,7 @@ from jask.execute import run
 from jask.hijax import type as hitype
 from jask.hijax.binding import Template, settled, template, traced_leaves
 from jask.hijax.handles import GRACE, TABLE
-from jask.hijax.type import DiskArrayType, axis_of, is_disk, make_value
+from jask.hijax.type import DiskArrayType, axis_of, is_disk, make_value, node_of
 from jask.trace.graph import Dense, Handle, Node
 
 __all__ = ["Dematerialize", "Materialize", "dematerialize", "evaluate", "materialize"]
@@ -46,7 +47,7 @@ __all__ = ["Dematerialize", "Materialize", "dematerialize", "evaluate", "materia
 # ---- the primitives
 
 
-class Materialize(HiPrim):  # type: ignore[misc]
+class Materialize(HiPrim):
     """Disk to memory: the value of a disk array as a jax.Array."""
 
     def __init__(self, t: DiskArrayType, dtype: np.dtype[Any]) -> None:
@@ -92,11 +93,11 @@ class Materialize(HiPrim):  # type: ignore[misc]
 
     def batch(self, axis_data: Any, args: Any, dims: Any) -> tuple[Any, Any]:  # noqa: ARG002
         """Return the values of all elements."""
-        value = Materialize.of(*args, dtype=self.out_aval.dtype)
+        value = Materialize.of(args[0], dtype=self.out_aval.dtype)
         return value, axis_of(dims[0])
 
 
-class Dematerialize(HiPrim):  # type: ignore[misc]
+class Dematerialize(HiPrim):
     """Memory to disk: an in-memory array as a disk array, without writing it."""
 
     def __init__(self, t: Any) -> None:
@@ -178,7 +179,8 @@ def materialize(*arrays: Any) -> Any:
     else:
         found = _values([_float_narrowed(x) for x in lazy])
     results = iter(found)
-    return tree.unflatten(next(results) if is_disk(x) else x for x in leaves)
+    found = [next(results) if is_disk(x) else x for x in leaves]
+    return jax.tree.unflatten(tree, found)
 
 
 def dematerialize(x: Any) -> Any:
@@ -186,8 +188,8 @@ def dematerialize(x: Any) -> Any:
 
     Examples
     --------
-    >>> dematerialize(jax.numpy.zeros(3))
-    DiskArray(shape=(3,), dtype=float32, lazy)
+    >>> dematerialize(jax.numpy.zeros(3, "float32"))
+    DiskArray(shape=(3,), dtype=float32, in memory)
     """
     return Dematerialize.of(x if isinstance(x, jax.Array) else jax.numpy.asarray(x))
 
@@ -229,11 +231,11 @@ def _float_narrowed(x: Any) -> Any:
     if wide == narrow or not hitype.is_inexact(wide):
         return x
     warnings.warn(
-        f"{wide} is truncated to {narrow} when it is materialized, because 64-bit types "
+        f"{wide} is cut to {narrow} when it is materialized, because 64-bit types "
         f"are off. To keep it, set the jax_enable_x64 configuration option or the "
         f"JAX_ENABLE_X64 shell environment variable.",
         UserWarning,
-        stacklevel=4,
+        skip_file_prefixes=(str(Path(__file__).parent.parent),),
     )
     return hitype.call_hook("convert", x, narrow)
 
@@ -245,8 +247,8 @@ def _narrowed(value: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
     limits = np.iinfo(dtype)
     if value.size and (value.min() < limits.min or value.max() > limits.max):
         msg = (
-            f"Values of {value.dtype} must fit {dtype} while 64-bit types are off; they "
-            f"reach from {value.min()} to {value.max()}. Turn on jax_enable_x64."
+            f"Values of {value.dtype} must fit {dtype} while 64-bit types are off; "
+            f"they reach from {value.min()} to {value.max()}. Turn on jax_enable_x64."
         )
         raise OverflowError(msg)
     return value.astype(dtype)
@@ -256,6 +258,7 @@ def _narrowed(value: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
 
 
 _HANDLE = jax.ShapeDtypeStruct((), np.int32)
+
 
 @dataclass(eq=False, slots=True)
 class Group:
@@ -391,7 +394,7 @@ def _emit_alone(node: Node, shape: Any) -> Any:
 
 def _lower(x: Any) -> Any:
     """Return the handle of a value: lent to a call, or built by a callback."""
-    node = x.node
+    node = node_of(x)
     if isinstance(node, Handle) and isinstance(node.value, jax.core.Tracer):
         return node.value
     leaves = traced_leaves([node])
@@ -420,6 +423,14 @@ def _emit_build(node: Node, leaves: dict[Any, Any]) -> Any:
 
 
 def _raise(t: DiskArrayType, handle: Any) -> Any:
+    if handle.shape != ():
+        msg = (
+            f"A disk array must not be stacked or walked along an axis by lax.scan, "
+            f"lax.map or reverse mode through them: its lowered form is one handle; "
+            f"got {handle.shape} handles for {t.str_short()}. Use a Python loop, or "
+            f"materialize inside the loop what is to be stacked."
+        )
+        raise NotImplementedError(msg)
     value = handle if isinstance(handle, jax.core.Tracer) else TABLE.owe(handle)
     return make_value(Handle(t.shape, t.dtype, value))
 

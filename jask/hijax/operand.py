@@ -17,7 +17,7 @@ from jask.hijax.materialize import Dematerialize
 from jask.hijax.type import DiskArrayType, is_disk, make_value
 from jask.trace.graph import Dense
 
-__all__ = ["Operand", "as_operands"]
+__all__ = ["Operand", "as_operands", "is_64_bit"]
 
 _SCALARS = (bool, int, float, complex)
 
@@ -38,7 +38,7 @@ class Operand:
     @property
     def is_64_bit(self) -> bool:
         """Whether it makes the operation a 64-bit one."""
-        return not self.weak and _is_64_bit(self.aval.dtype)
+        return not self.weak and is_64_bit(self.aval.dtype)
 
 
 def as_operands(
@@ -49,7 +49,8 @@ def as_operands(
     return [_as_operand(x, x64=wide) for x in leaves], wide
 
 
-def _is_64_bit(dtype: Any) -> bool:
+def is_64_bit(dtype: Any) -> bool:
+    """Return whether JAX holds this type only with 64-bit types on."""
     return np.dtype(dtype) in _WIDE
 
 
@@ -58,9 +59,9 @@ _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
 def _forces_x64(x: Any) -> bool:
     if is_disk(x):
-        return _is_64_bit(x.dtype)
+        return is_64_bit(x.dtype)
     if isinstance(x, jax.Array):
-        return not x.weak_type and _is_64_bit(x.dtype)
+        return not x.weak_type and is_64_bit(x.dtype)
     return False
 
 

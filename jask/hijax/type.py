@@ -31,15 +31,17 @@ __all__ = [
     "attach_operator",
     "attach_property",
     "axis_of",
+    "hook",
     "is_disk",
     "is_inexact",
     "make_value",
+    "node_of",
     "register_value",
 ]
 
 
 @dataclass(frozen=True)
-class Axis(MappingSpec):  # type: ignore[misc]
+class Axis(MappingSpec):
     """Which axis of a disk array is mapped."""
 
     axis: int
@@ -57,7 +59,7 @@ def is_inexact(dtype: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class DiskArrayType(HiType):  # type: ignore[misc]
+class DiskArrayType(HiType):
     """Shape and dtype of a disk array, as JAX sees it while tracing.
 
     Examples
@@ -136,13 +138,13 @@ class DiskArrayType(HiType):  # type: ignore[misc]
             return self
         return DiskArrayType(self.shape[:axis] + self.shape[axis + 1 :], self.dtype)
 
-    def inc_rank(self, size: int, spec: Any) -> "DiskArrayType":
+    def inc_rank(self, size: int | None, spec: Any) -> "DiskArrayType":
         """Return the type of `size` such values along a new axis."""
         axis = axis_of(spec)
         if axis is None:
             return self
         shape = (*self.shape[:axis], size, *self.shape[axis:])
-        return DiskArrayType(shape, self.dtype)
+        return DiskArrayType(shape, self.dtype)  # type: ignore[arg-type]
 
     def leading_axis_spec(self) -> Axis:
         """Return the specification of the leading axis."""
@@ -191,7 +193,7 @@ _SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c"}
 
 def short_name(dtype: Any) -> str:
     """Return JAX's short name of a dtype, such as `f32`."""
-    name = np.dtype(dtype).name
+    name = str(np.dtype(dtype).name)
     stem = name.rstrip("0123456789")
     if stem in _SHORT:
         return _SHORT[stem] + name[len(stem) :]
@@ -206,7 +208,7 @@ _classes: list[type] = []
 
 
 def hook(name: str, function: Callable[..., Any]) -> None:
-    """Say how the type lowers, raises, adds and makes zeros (modules above this one)."""
+    """Say how the type lowers, raises, adds, makes zeros and so on."""
     _hooks[name] = function
 
 
@@ -225,6 +227,19 @@ def register_value(cls: type, make: Callable[[type, Node], Any]) -> None:
 def make_value(node: Node) -> Any:
     """Return the DiskArray that holds a node."""
     return _hooks["make"](_classes[0], node)
+
+
+def node_of(x: Any) -> Node:
+    """Return the node of a DiskArray, or say where JAX lost it."""
+    node: Node | None = getattr(x, "node", None)
+    if node is None:
+        msg = (
+            "jax.checkpoint of a function whose results or derivatives are disk arrays "
+            "is not possible: JAX hands on their handles. Leave jax.checkpoint out: "
+            "operations on disk arrays keep nothing and always recompute."
+        )
+        raise NotImplementedError(msg)
+    return node
 
 
 def is_disk(x: Any) -> bool:
@@ -273,25 +288,26 @@ def _conversion(kind: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any
     return converted
 
 
-for _name, _convert in {
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "bool": bool,
     "int": int,
     "float": float,
     "complex": complex,
     "index": operator.index,
-}.items():
+}
+for _name, _convert in _CONVERSIONS.items():
     setattr(DiskArrayType, f"_{_name}", staticmethod(_conversion(_name, _convert)))
 
 
 def refuse_jax(x: Any) -> NoReturn:
     """Refuse to become an ordinary JAX array: it would be loaded quietly."""
     msg = (
-        f"A disk array must not be passed to jax.numpy or jax.lax, which would load all "
-        f"of its {jax.typeof(x).nbytes} bytes; got {jax.typeof(x).str_short()}. Use the "
-        f"function of the same name in jask.numpy, jask.lift(fn), or "
+        f"A disk array must not be passed to jax.numpy or jax.lax, which would load "
+        f"all of its {jax.typeof(x).nbytes} bytes; got {jax.typeof(x).str_short()}. "
+        f"Use the function of the same name in jask.numpy, jask.lift(fn), or "
         f"jask.materialize(x) to load it."
     )
     raise TypeError(msg)
 
 
-DiskArrayType.__jax_array__ = aval_method(refuse_jax)
+setattr(DiskArrayType, "__jax_array__", aval_method(refuse_jax))  # noqa: B010
