@@ -9,11 +9,12 @@ from jask.array import DiskArray, from_numpy
 from jask.geometry.box import Box
 from jask.hijax.apply import apply
 from jask.hijax.materialize import dematerialize, evaluate
-from jask.hijax.type import is_disk
+from jask.hijax.type import is_disk, make_value
 from jask.trace.graph import Dense, Source
 
 __all__ = [
     "DiskArray",
+    "alias",
     "apply",
     "fetch",
     "in_memory_value",
@@ -36,9 +37,14 @@ def to_disk(x: Any) -> Any:
     return from_numpy(x) if isinstance(x, np.ndarray) else dematerialize(x)
 
 
+def alias(x: Any) -> Any:
+    """Return another object for the same array, which keeps it when `x` is rebound."""
+    return make_value(x.node) if isinstance(x, DiskArray) else x
+
+
 def rebind(x: DiskArray, new: DiskArray) -> None:
     """Let `x` stand for another expression; whatever file it read is untouched."""
-    x._init(new.node)  # noqa: SLF001 - the one place that does
+    x._init(new.node)
 
 
 def fetch(name: str, *arrays: Any) -> list[np.ndarray[Any, Any]]:

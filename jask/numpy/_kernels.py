@@ -177,7 +177,7 @@ def count_nonzero(x: Value, *, axis: Any, keepdims: bool) -> Value:
 
 def searchsorted(x1: Value, x2: Value, sorter: Value, *, side: str) -> Value:
     """Return where each of `x2` would be inserted in the sorted `x1`, as int64."""
-    small = x1.size * max(x2.size, 1) <= 2**27
+    small = x1.size * max(jnp.size(x2), 1) <= 2**27
     method = "compare_all" if small else "scan"
     found = jnp.searchsorted(x1, x2, side=side, sorter=sorter, method=method)
     return found.astype(index_dtype())

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from jask.numpy import _kernels
-from jask.numpy._engine import is_disk, to_disk
+from jask.numpy._engine import alias, is_disk, to_disk
 from jask.numpy._table import (
     Array,
     as_dtype,
@@ -67,7 +67,7 @@ def asarray(
         raise ValueError(msg)
     value = to_disk(_in_memory(obj, target))
     if target is None or value.dtype == target:
-        return value
+        return alias(value) if copy else value
     if copy is False:
         msg = f"asarray: {value.dtype} to {target} must copy; copy=False was given."
         raise ValueError(msg)

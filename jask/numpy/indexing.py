@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jask.numpy import _kernels, _keys, _updates
-from jask.numpy._engine import fetch, in_memory_value, is_traced, to_disk
+from jask.numpy._engine import alias, fetch, in_memory_value, is_traced, to_disk
 from jask.numpy._keys import Key
 from jask.numpy._table import (
     Array,
@@ -25,6 +25,7 @@ from jask.numpy._table import (
     ndim_of,
     shape_of,
 )
+from jask.numpy.manipulation import ravel
 
 
 def getitem(x: Array, key: Any) -> Array:
@@ -55,7 +56,7 @@ def _slice(x: Array, key: Key) -> Array:
     """Return the part that a key without arrays takes."""
     part = _keys.basic(key)
     if part.is_everything(shape_of(x)):
-        return x
+        return alias(x)
     return call(
         _kernels.basic_index,
         x,
@@ -275,9 +276,7 @@ def take(
     >>> jask.materialize(jnp.take(jnp.asarray([5, 6, 7]), jnp.asarray([2, 0])))
     Array([7, 5], dtype=int32)
     """
-    value = (
-        call(_kernels.reshape, x, name="reshape", shape=(-1,)) if axis is None else x
-    )
+    value = ravel(x) if axis is None else x
     where = axis_index(0 if axis is None else axis, ndim_of(value))
     positions = _integers("take", indices)
     if mode is None:
@@ -324,9 +323,7 @@ def take_along_axis(
     Array([[6],
            [7]], dtype=int32)
     """
-    value = (
-        call(_kernels.reshape, x, name="reshape", shape=(-1,)) if axis is None else x
-    )
+    value = ravel(x) if axis is None else x
     where = axis_index(0 if axis is None else axis, ndim_of(value))
     positions = _integers("take_along_axis", indices)
     if mode is None:

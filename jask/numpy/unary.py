@@ -7,7 +7,7 @@ from functools import partial
 
 import jax.numpy as jnp
 
-from jask.numpy import _table
+from jask.numpy import _special, _table
 
 _unary = partial(_table.unary, module=__name__)
 
@@ -24,14 +24,14 @@ abs = _unary(
 )
 acos = _unary(
     "acos",
-    jnp.acos,
+    _special.acos,
     "Inverse cosine",
     FLOAT,
     "[0.0, 1.0] -> Array([1.5707964, 0.       ], dtype=float32)",
 )
 acosh = _unary(
     "acosh",
-    jnp.acosh,
+    _special.acosh,
     "Inverse hyperbolic cosine",
     FLOAT,
     "[1.0, 2.0] -> Array([0.      , 1.316958], dtype=float32)",
@@ -45,7 +45,7 @@ asin = _unary(
 )
 asinh = _unary(
     "asinh",
-    jnp.asinh,
+    _special.asinh,
     "Inverse hyperbolic sine",
     FLOAT,
     "[0.0, 1.0] -> Array([0.        , 0.88137364], dtype=float32)",
@@ -59,7 +59,7 @@ atan = _unary(
 )
 atanh = _unary(
     "atanh",
-    jnp.atanh,
+    _special.atanh,
     "Inverse hyperbolic tangent",
     FLOAT,
     "[0.0, 0.5] -> Array([0.        , 0.54930615], dtype=float32)",
@@ -94,21 +94,21 @@ cos = _unary(
 )
 cosh = _unary(
     "cosh",
-    jnp.cosh,
+    _special.cosh,
     "Hyperbolic cosine",
     FLOAT,
     "[0.0, 1.0] -> Array([1.       , 1.5430806], dtype=float32)",
 )
 exp = _unary(
     "exp",
-    jnp.exp,
+    _special.exp,
     "Exponential",
     FLOAT,
     "[0.0, 1.0] -> Array([1.       , 2.7182817], dtype=float32)",
 )
 expm1 = _unary(
     "expm1",
-    jnp.expm1,
+    _special.expm1,
     "Exponential less one, exact near zero",
     FLOAT,
     "[0.0, 1.0] -> Array([0.       , 1.7182819], dtype=float32)",
@@ -150,7 +150,7 @@ isnan = _unary(
 )
 log = _unary(
     "log",
-    jnp.log,
+    _special.log,
     "Natural logarithm",
     FLOAT,
     "[1.0, 2.0] -> Array([0.       , 0.6931472], dtype=float32)",
@@ -164,7 +164,7 @@ log10 = _unary(
 )
 log1p = _unary(
     "log1p",
-    jnp.log1p,
+    _special.log1p,
     "Logarithm of one plus, exact near zero",
     FLOAT,
     "[0.0, 1.0] -> Array([0.       , 0.6931472], dtype=float32)",
@@ -213,7 +213,7 @@ reciprocal = _unary(
 )
 sign = _unary(
     "sign",
-    jnp.sign,
+    _special.sign,
     "Sign: -1, 0 or 1; of a complex number z / abs(z)",
     SAME,
     "[-3.0, 0.0, 2.0] -> Array([-1.,  0.,  1.], dtype=float32)",
@@ -234,14 +234,14 @@ sin = _unary(
 )
 sinh = _unary(
     "sinh",
-    jnp.sinh,
+    _special.sinh,
     "Hyperbolic sine",
     FLOAT,
     "[0.0, 1.0] -> Array([0.       , 1.1752012], dtype=float32)",
 )
 sqrt = _unary(
     "sqrt",
-    jnp.sqrt,
+    _special.sqrt,
     "Square root",
     FLOAT,
     "[4.0, 2.0] -> Array([2.       , 1.4142135], dtype=float32)",
@@ -258,7 +258,7 @@ tan = _unary(
 )
 tanh = _unary(
     "tanh",
-    jnp.tanh,
+    _special.tanh,
     "Hyperbolic tangent",
     FLOAT,
     "[0.0, 1.0] -> Array([0.       , 0.7615942], dtype=float32)",
