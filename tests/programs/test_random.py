@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 import jask
 import jask.numpy
@@ -14,7 +14,7 @@ from jask.trace.counters import COUNTERS
 BLOCKS = st.sampled_from([32, 64, 300, 4096])
 """Bytes of a block: from a few elements to most arrays whole."""
 
-FEWER = settings(max_examples=max(1, settings.default.max_examples // 3))
+FEWER = settings(max_examples=max(1, settings().max_examples // 3))
 """For programs that take longer to trace than to run."""
 
 
