@@ -32,8 +32,17 @@ from jask.trace.counters import COUNTERS
 from jask.trace.graph import Node, Source
 from jask.trace.ir import Program, Var
 from jask.trace.rewrite import rewrite
+from jask.trace.structure import Structure
 
-__all__ = ["Destination", "InMemory", "ToFile", "ToScratch", "evaluate", "explain"]
+__all__ = [
+    "Destination",
+    "InMemory",
+    "ToFile",
+    "ToScratch",
+    "evaluate",
+    "explain",
+    "prepare",
+]
 
 KEEP_PLANS = 512
 """Plans kept with their kernels; the one used longest ago is dropped first."""
@@ -53,14 +62,12 @@ def evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list
 
 def _evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list[Any]:
     settings = current()
-    limits = _limits(settings)
-    _refuse_large(nodes, destinations, limits)
     graph = structure(nodes)
-    prepared = _prepare(nodes, destinations, graph, limits)
+    prepared = _prepare(nodes, destinations, graph, _limits(settings))
     COUNTERS.evaluations += 1
     wanted = list(zip(nodes, destinations, strict=True))
     with Results(prepared, graph.leaves, wanted, settings) as results:
-        with LEDGER.claim(prepared.plan.projected, limits.memory):
+        with LEDGER.claim(prepared.plan.projected, settings.memory_budget):
             _run(prepared, results, settings)
         return results.finish()
 
@@ -76,11 +83,17 @@ def _run(prepared: Prepared, results: Results, settings: Settings) -> None:
 
 def explain(nodes: Sequence[Node]) -> str:
     """Return the plan of evaluating these nodes, in words; nothing is read."""
-    limits = _limits(current())
-    found = structure(nodes)
-    to = [InMemory() if n.nbytes <= limits.small else ToScratch() for n in nodes]
-    prepared = _prepare(nodes, to, found, limits)
+    small = _limits(current()).small
+    to = [InMemory() if n.nbytes <= small else ToScratch() for n in nodes]
+    prepared = prepare(nodes, to)
     return describe(prepared.plan, prepared.program)
+
+
+def prepare(nodes: Sequence[Node], destinations: Sequence[Destination]) -> Prepared:
+    """Plan and compile what `evaluate` would run; nothing is read."""
+    limits = _limits(current())
+    with kernel_device(), jax.ensure_compile_time_eval():
+        return _prepare(nodes, destinations, structure(nodes), limits)
 
 
 def _limits(settings: Settings) -> Limits:
@@ -120,9 +133,10 @@ _plans_lock = threading.Lock()
 def _prepare(
     nodes: Sequence[Node],
     destinations: Sequence[Destination],
-    found: Any,
+    found: Structure,
     limits: Limits,
 ) -> Prepared:
+    _refuse_large(nodes, destinations, limits)
     kinds = tuple(isinstance(d, InMemory) for d in destinations)
     key = (found.key, kinds, limits)
     with _plans_lock:

@@ -1,0 +1,112 @@
+"""Run one family of functions on a large file and report its memory; run as a script.
+
+Usage: child.py FAMILY FILE BYTES BUDGET. Prints measured and projected bytes.
+"""
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+
+import jask
+import jask.numpy as jnp
+from jask.execute.run import Destination, InMemory, ToFile, evaluate, prepare
+
+WIDTH = 256
+
+
+def _rows(x: Any) -> Any:
+    return jnp.reshape(x, (-1, WIDTH))
+
+
+def _product(x: Any) -> Any:
+    side = int(x.size**0.5) // 2 * 2
+    square = jnp.reshape(x[: side * side], (side, side))
+    return square[:, : side // 4] @ square[: side // 4, : side // 2]
+
+
+def _logistic(x: Any) -> Any:
+    def loss(w: Any, rows: Any) -> Any:
+        return jnp.mean(jnp.log1p(jnp.exp(rows @ w)))
+
+    return jask.grad(loss)(jnp.ones((WIDTH,), dtype=jnp.float32), _rows(x))
+
+
+FAMILIES: dict[str, Callable[[Any], Any]] = {
+    "elementwise": lambda x: jnp.sqrt(x * x + 1) * jnp.sin(x),
+    "sum": jnp.sum,
+    "variance": lambda x: jnp.var(_rows(x), axis=0),
+    "argmax": jnp.argmax,
+    "standardise": lambda x: (
+        (_rows(x) - jnp.mean(_rows(x), axis=0)) / (1 + jnp.std(_rows(x), axis=0))
+    ),
+    "softmax": lambda x: (
+        jnp.exp(_rows(x)) / jnp.sum(jnp.exp(_rows(x)), axis=1, keepdims=True)
+    ),
+    "transpose": lambda x: _rows(x).T,
+    "flip and roll": lambda x: jnp.roll(jnp.flip(x), 1001),
+    "concat": lambda x: jnp.concat([x, x + 1]),
+    "strided": lambda x: x[5::3],
+    "cumulative_sum": lambda x: jnp.cumulative_sum(_rows(x), axis=0),
+    "sort rows": lambda x: jnp.sort(_rows(x), axis=1),
+    "gram": lambda x: _rows(x).T @ _rows(x),
+    "product": _product,
+    "logistic gradient": _logistic,
+    "where": lambda x: jnp.where(x > 0, x, jnp.clip(x, -1, 1)),
+}
+
+
+def held() -> int:
+    """Bytes of anonymous and shared memory of this process."""
+    status = Path("/proc/self/status").read_text()
+    lines = (s.split() for s in status.splitlines())
+    return sum(int(s[1]) * 1024 for s in lines if s[0] in {"RssAnon:", "RssShmem:"})
+
+
+class Peak:
+    """The most memory held while it is open, above what was held before."""
+
+    def __enter__(self) -> "Peak":
+        self.start = self.most = held()
+        self.open = True
+        self.thread = threading.Thread(target=self.watch)
+        self.thread.start()
+        return self
+
+    def watch(self) -> None:
+        while self.open:
+            self.most = max(self.most, held())
+            time.sleep(0.003)
+
+    def __exit__(self, *_: object) -> None:
+        self.open = False
+        self.thread.join()
+
+    @property
+    def growth(self) -> int:
+        return self.most - self.start
+
+
+def main(family: str, file: str, nbytes: int, budget: int) -> None:
+    make = FAMILIES[family]
+    out = Path(file).with_name("out.npy")
+    with jask.config(memory_budget=budget, durable=False, progress=False):
+        small = jask.from_numpy(jax.numpy.zeros(1 << 16, "float32"))
+        jask.materialize(make(small))  # threads, code and caches that are there anyway
+        x = jask.DiskArray(file, (nbytes // 4,), "float32")
+        result = make(x)
+        large = result.nbytes > budget // 64
+        to: Destination = ToFile(out) if large else InMemory()
+        projected = prepare([result.node], [to]).plan.projected
+        with Peak() as peak:
+            evaluate([result.node], [to])
+    print(json.dumps({"measured": peak.growth, "projected": projected}))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
