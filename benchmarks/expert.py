@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 THREADS = 2
-BLOCK_BYTES = 2**20
+BLOCK_BYTES = 2**21
 
 
 class NpyIn:
