@@ -1,0 +1,150 @@
+"""Elementwise functions against jax.numpy, and where jask follows the standard."""
+
+from typing import Any
+
+import jax.numpy as real
+import numpy as np
+import pytest
+
+import jask
+import jask.numpy as jnp
+from jask.numpy import binary, unary
+from tests.numpy.samples import (
+    BOOLS,
+    BYTES,
+    COMPLEX,
+    FLOATS,
+    INF,
+    INTS,
+    NAN,
+    UNIT,
+    assert_equal,
+)
+
+SAMPLES = {
+    "floats": FLOATS,
+    "unit": UNIT,
+    "ints": INTS,
+    "bytes": BYTES,
+    "bools": BOOLS,
+    "complex": COMPLEX,
+}
+
+
+def answer(function: Any, *args: Any) -> Any:
+    try:
+        return function(*args)
+    except TypeError as error:
+        return error
+
+
+@pytest.mark.parametrize("kind", sorted(SAMPLES))
+@pytest.mark.parametrize("name", unary.__all__)
+def test_a_unary_function_gives_what_jax_numpy_gives(name: str, kind: str):
+    x = SAMPLES[kind]
+    if name == "sign" and kind == "complex":
+        x = x[1:]  # the sign of a complex zero is a row of docs/deviations.md
+    expected = answer(getattr(real, name), x)
+    if isinstance(expected, TypeError):
+        with pytest.raises(TypeError):
+            getattr(jnp, name)(jask.from_numpy(x))
+    else:
+        assert_equal(getattr(jnp, name)(jask.from_numpy(x)), expected, ulps=4)
+
+
+OWN = {"floor_divide", "remainder"}
+"""Their zeros and infinities are rows of docs/deviations.md."""
+
+
+@pytest.mark.parametrize("kind", sorted(SAMPLES))
+@pytest.mark.parametrize("name", sorted(set(binary.__all__) - OWN))
+def test_a_binary_function_gives_what_jax_numpy_gives(name: str, kind: str):
+    x = SAMPLES[kind]
+    y = x[::-1].reshape(-1, 1)
+    expected = answer(getattr(real, name), x, y)
+    disk = jask.from_numpy(x), jask.from_numpy(y)
+    if isinstance(expected, TypeError):
+        with pytest.raises(TypeError):
+            getattr(jnp, name)(*disk)
+    else:
+        assert_equal(getattr(jnp, name)(*disk), expected, ulps=8)
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+@pytest.mark.parametrize("kind", ["ints", "bytes"])
+def test_integer_division_is_numpys(name: str, kind: str):
+    x = SAMPLES[kind]
+    y = np.asarray([3, 7], x.dtype).reshape(-1, 1)
+    found = getattr(jnp, name)(jask.from_numpy(x), jask.from_numpy(y))
+    assert_equal(found, getattr(np, name)(x, y))
+
+
+N = np.asarray([-6.0, -0.0, 0.0, 6.0, 5.0, -5.0, 7.5])
+D = np.asarray([3.0, 2.0, -4.0, -2.0, -3.0, 3.0, 2.0])
+
+
+def test_a_zero_remainder_has_the_sign_of_the_divisor():
+    found = np.asarray(jask.from_numpy(N) % jask.from_numpy(D))
+    np.testing.assert_array_equal(found, [0, 0, 0, 0, -1, 1, 1.5])
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(D))
+
+
+def test_floor_division_of_special_values_is_the_standards():
+    x = np.asarray([1.0, -1.0, 0.0, INF, -INF, 1.0, -1.0, NAN, INF, 0.0, -3.0])
+    y = np.asarray([0.0, 0.0, 0.0, 2.0, 2.0, INF, INF, 1.0, INF, -5.0, 2.0])
+    right = [INF, -INF, NAN, INF, -INF, 0.0, -1.0, NAN, NAN, -0.0, -2.0]
+    found = np.asarray(jask.from_numpy(x) // jask.from_numpy(y))
+    np.testing.assert_array_equal(found, right)
+    assert np.signbit(found[9])
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "right"),
+    [
+        ("exp", complex(-INF, INF), 0j),
+        ("exp", complex(INF, NAN), complex(INF, NAN)),
+        ("expm1", complex(-INF, NAN), -1 + 0j),
+        ("log", complex(NAN, INF), complex(INF, NAN)),
+        ("sqrt", complex(-INF, NAN), complex(NAN, INF)),
+        ("sinh", complex(0.0, INF), complex(0.0, NAN)),
+        ("cosh", complex(INF, INF), complex(INF, NAN)),
+        ("tanh", complex(INF, 2.0), 1 + 0j),
+        ("sign", complex(-0.0, -0.0), 0j),
+        ("atanh", complex(0.0, NAN), complex(0.0, NAN)),
+        ("acos", complex(0.0, NAN), complex(np.pi / 2, NAN)),
+    ],
+)
+def test_complex_infinities_are_the_standards(name: str, x: complex, right: complex):
+    found = np.asarray(getattr(jnp, name)(jask.from_numpy(np.asarray([x]))))[0]
+    np.testing.assert_array_equal(
+        [found.real, found.imag], [right.real, right.imag]
+    )
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, -2, 5, 0.5])
+def test_powers_are_jax_numpys(exponent: float):
+    x = np.asarray([0.5, -2.0, 3.0], np.float32)
+    assert_equal(jask.from_numpy(x) ** exponent, real.asarray(x) ** exponent, ulps=4)
+
+
+def test_an_integer_exponent_is_part_of_the_program():
+    x = jask.from_numpy(np.asarray([-2.0, 3.0]))
+    assert np.asarray(x**2).tolist() == [4.0, 9.0]
+    assert np.asarray(2 ** jask.from_numpy(np.asarray([1, 3]))).tolist() == [2, 8]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 3), (None, 2), (-1, None), (0.5, 2.5)])
+def test_clip_is_jax_numpys(low: Any, high: Any):
+    for x in (INTS, UNIT):
+        assert_equal(jnp.clip(jask.from_numpy(x), low, high), real.clip(x, low, high))
+
+
+def test_round_takes_decimals():
+    x = np.asarray([1.25, 2.345, -0.5])
+    assert_equal(jnp.round(jask.from_numpy(x), 2), real.round(x, 2), ulps=2)
+
+
+@pytest.mark.parametrize("wrong", [[1, 2], "text", None, np.asarray(["a"])])
+def test_what_is_not_an_array_is_refused_with_the_remedy(wrong: Any):
+    with pytest.raises(TypeError, match=r"sin: .*must"):
+        jnp.sin(wrong)

@@ -1,0 +1,86 @@
+"""Result dtypes: JAX's rules, with 64-bit files respected whatever the flag says."""
+
+from itertools import product
+from typing import Any
+
+import jax
+import jax.numpy as real
+import numpy as np
+import pytest
+
+import jask
+import jask.numpy as jnp
+
+DTYPES = ("bool", "int8", "uint8", "int32", "uint32", "int64", "float32", "complex64")
+
+
+def test_every_pair_of_dtypes_promotes_as_in_jax_numpy():
+    for a, b in product(DTYPES, repeat=2):
+        x, y = jnp.zeros(2, a), jnp.zeros(2, b)
+        assert (x + y).dtype == (real.zeros(2, a) + real.zeros(2, b)).dtype
+        assert jnp.result_type(x, y) == real.result_type(a, b)
+
+
+@pytest.mark.parametrize("scalar", [True, 3, 2.5, 1j])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_python_scalars_give_way_to_arrays(dtype: str, scalar: Any):
+    x = jnp.ones(2, dtype)
+    assert (x * scalar).dtype == (real.ones(2, dtype) * scalar).dtype
+
+
+def test_arrays_are_never_weakly_typed():
+    with jax.enable_x64(False):
+        x = jnp.asarray(2.0)
+        assert (x * jnp.ones(2, jnp.float16)).dtype == np.float32
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "cumulative_sum"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "float32", "float64"])
+def test_64_bit_arrays_keep_their_precision_with_64_bit_types_off(
+    name: str, dtype: str
+):
+    with jax.enable_x64(False):
+        x = jask.from_numpy(np.ones(3, dtype))
+        found = getattr(jnp, name)(x).dtype
+        with jax.enable_x64(np.dtype(dtype).itemsize == 8):
+            assert found == getattr(real, name)(real.ones(3, dtype)).dtype
+
+
+def test_transforms_of_64_bit_arrays_stay_64_bit():
+    with jax.enable_x64(False):
+        x = jask.from_numpy(np.eye(2))
+        assert jnp.linalg.inv(x).dtype == np.float64
+        assert jnp.fft.fft(x).dtype == np.complex128
+        assert jnp.linalg.inv(jnp.eye(2)).dtype == np.float32
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_astype_is_honoured_whatever_the_flag_says(wide: bool):
+    with jax.enable_x64(wide):
+        x = jnp.astype(jnp.asarray([1.5, -2.5], dtype=jnp.float32), jnp.float64)
+        assert x.dtype == np.float64
+        assert np.asarray(x).tolist() == [1.5, -2.5]
+        assert jnp.astype(x, bool).dtype == np.bool_
+
+
+def test_complex_to_real_drops_the_imaginary_part():
+    x = jask.from_numpy(np.asarray([1 + 2j]))
+    assert np.asarray(x.astype(jnp.float64)).tolist() == [1.0]
+
+
+def test_can_cast_and_isdtype_follow_the_standard():
+    assert jnp.can_cast(jnp.int8, jnp.float32)
+    assert not jnp.can_cast(jnp.float32, jnp.int64)
+    assert jnp.isdtype(jnp.zeros(1, jnp.int8).dtype, "signed integer")
+    assert not jnp.isdtype(jnp.uint8, ("signed integer", "bool"))
+    with pytest.raises(ValueError, match="kind must be one of"):
+        jnp.isdtype(jnp.uint8, "integers")
+
+
+def test_limits_are_python_numbers():
+    info = jnp.finfo(jnp.complex64)
+    assert (type(info.eps), info.bits, info.dtype) == (float, 32, np.float32)
+    assert info.max == float(np.finfo(np.float32).max)
+    assert jnp.iinfo(jnp.zeros(1, jnp.uint8)).max == 255
+    with pytest.raises(ValueError, match="must be an integer type"):
+        jnp.iinfo(jnp.float32)
