@@ -6,6 +6,7 @@ release moves or renames something, the fix belongs in this file.
 """
 
 import os
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,7 @@ from jax.extend.core import Jaxpr, JaxprEqn, Literal, Primitive, primitives
 from jaxlib import xla_client
 
 __all__ = [
+    "ALL_PRIMITIVES",
     "GradAccum",
     "HiPrim",
     "HiType",
@@ -56,6 +58,13 @@ __all__ = [
 ]
 
 source_info_util.register_exclusion(f"{Path(__file__).parent}{os.sep}")
+
+ALL_PRIMITIVES: Mapping[str, Primitive] = {
+    found.name: found
+    for found in map(primitives.__dict__.get, dir(primitives))
+    if isinstance(found, Primitive)
+}
+"""Every primitive that JAX makes public, by name."""
 
 
 def source_line(eqn: Any) -> str:
