@@ -78,7 +78,7 @@ class Rule:
         raise NotImplementedError
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """Return the axes that run together; axes whose length differs are not linked."""
+        """Return the axes that run together and have the same length."""
         raise NotImplementedError
 
 

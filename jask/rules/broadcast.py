@@ -34,7 +34,7 @@ class BroadcastInDim(Rule):
         return lax.broadcast_in_dim(blocks[0], shape, _axes(eqn))
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """The axes that are not stretched."""
+        """Link the axes that are not stretched."""
         result = eqn.outputs[0].shape
         pairs = zip(eqn.inputs[0].shape, _axes(eqn), strict=True)
         return [Link(0, i, d) for i, (n, d) in enumerate(pairs) if n == result[d]]

@@ -1,6 +1,6 @@
 """dot_general: products summed over contracted axes, with batch axes.
 
-Its domain is the result's axes (batch, left free, right free), then the contracted ones.
+Its domain is the result's axes (batch, left free, right free) and the contracted ones.
 """
 
 from collections.abc import Sequence
@@ -91,7 +91,7 @@ class DotGeneral(Reduction):
         return _product(eqn, blocks, eqn.outputs[0].dtype)
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """The batch and free axes."""
+        """Link the batch and free axes."""
         axes, n = Axes.of(eqn), eqn.outputs[0].ndim
         left = [Link(0, d, i) for d, i in axes.left if i < n]
         return left + [Link(1, d, i) for d, i in axes.right if i < n]

@@ -35,7 +35,7 @@ class Iota(Rule):
         return (count + offsets[0]).astype(eqn.outputs[0].dtype)
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """No operands, no links."""
+        """Link nothing: there are no operands."""
         return []
 
 
@@ -58,7 +58,7 @@ class Empty(Rule):
         return jnp.zeros(shape, eqn.outputs[0].dtype)
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """No operands, no links."""
+        """Link nothing: there are no operands."""
         return []
 
 

@@ -61,7 +61,7 @@ class Cumulative(Scan):
         return crop_axis(result, offsets[0], shape[axis], axis)
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """Every axis."""
+        """Link every axis."""
         return [Link(0, d, d) for d in range(eqn.inputs[0].ndim)]
 
     def axis(self, eqn: Equation) -> int:

@@ -32,7 +32,7 @@ class Elementwise(Rule):
         return bind(eqn, *blocks)
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """Every axis runs along the same axis, except broadcast ones."""
+        """Link each axis with the same axis, except broadcast ones."""
         out = eqn.outputs[0].shape
         return [
             Link(i, d, d)
@@ -84,7 +84,7 @@ class Bitcast(Rule):
         return crop_axis(result, offsets[0], shape[-1], result.ndim - 1)
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """The axes that both have."""
+        """Link the axes that both have."""
         n = min(eqn.inputs[0].ndim, eqn.outputs[0].ndim)
         return [Link(0, d, d) for d in range(n)]
 
@@ -96,43 +96,47 @@ def _clip(shape: tuple[int, ...], out: Box) -> Box:
     )
 
 
+def _rows(names: str, rule: Rule) -> None:
+    register(names.split(), rule)
+
+
 _elementwise = Elementwise()
 
-register(
-    # arithmetic
+# arithmetic
+_rows(
     "abs add add_any div integer_pow max min mul neg nextafter pow reduce_precision "
-    "rem sign square sub cbrt sqrt rsqrt clamp mulhi".split(),
+    "rem sign square sub cbrt sqrt rsqrt clamp mulhi polynomial",
     _elementwise,
 )
-register(
-    # exponentials, trigonometry
+# exponentials, trigonometry
+_rows(
     "exp exp2 expm1 log log1p log2 logistic one_minus_square sin cos tan asin acos "
-    "atan atan2 sinh cosh tanh asinh acosh atanh".split(),
+    "atan atan2 sinh cosh tanh asinh acosh atanh",
     _elementwise,
 )
-register(
-    # special functions
+# special functions
+_rows(
     "bessel_i0e bessel_i1e digamma erf erf_inv erfc igamma igamma_grad_a igammac "
-    "lgamma polygamma regularized_incomplete_beta zeta".split(),
+    "lgamma polygamma regularized_incomplete_beta zeta",
     _elementwise,
 )
-register(
-    # rounding, comparison, selection
-    "ceil floor round is_finite eq ne lt le gt ge eq_to lt_to le_to select_n".split(),
+# rounding, comparison, selection
+_rows(
+    "ceil floor round is_finite eq ne lt le gt ge eq_to lt_to le_to select_n",
     _elementwise,
 )
-register(
-    # bits and logic
+# bits and logic
+_rows(
     "and or xor not clz population_count shift_left shift_right_arithmetic "
-    "shift_right_logical".split(),
+    "shift_right_logical",
     _elementwise,
 )
-register(
-    # types and parts of complex numbers; counter-based random bits (two results)
-    "convert_element_type complex conj real imag threefry2x32".split(),
-    _elementwise,
+# types and parts of complex numbers; counter-based random bits (two results)
+_rows("convert_element_type complex conj real imag threefry2x32", _elementwise)
+# placement and names
+_rows(
+    "copy copy_p device_put name stop_gradient optimization_barrier "
+    "sharding_constraint reshard pvary",
+    Same(),
 )
-register(
-    "copy copy_p device_put name stop_gradient optimization_barrier".split(), Same()
-)
-register(["bitcast_convert_type"], Bitcast())
+_rows("bitcast_convert_type", Bitcast())

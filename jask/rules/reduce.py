@@ -61,7 +61,7 @@ class AxisReduction(Reduction):
         return bind(eqn, *blocks)
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """The kept axes."""
+        """Link the kept axes."""
         return [Link(0, d, i) for i, d in enumerate(self.kept(eqn))]
 
     def domain(self, eqn: Equation) -> tuple[int, ...]:
@@ -214,7 +214,7 @@ def _one(dtype: DType) -> Any:
 
 
 def _all_bits(dtype: DType) -> Any:
-    return np.bool_(True) if dtype == np.bool_ else ~_zero(dtype)
+    return np.True_ if dtype == np.bool_ else ~_zero(dtype)
 
 
 register(["reduce_sum"], Sum(lax.add, _zero, widened=True))

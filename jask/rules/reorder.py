@@ -34,7 +34,7 @@ class Transpose(Rule):
         return lax.transpose(blocks[0], eqn.params["permutation"])
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """Every axis."""
+        """Link every axis."""
         return [Link(0, p, i) for i, p in enumerate(eqn.params["permutation"])]
 
 
@@ -62,7 +62,7 @@ class Rev(Rule):
         return lax.rev(blocks[0], eqn.params["dimensions"])
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """The axes that do not run backwards."""
+        """Link the axes that do not run backwards."""
         flipped = set(eqn.params["dimensions"])
         return [Link(0, d, d) for d in range(eqn.inputs[0].ndim) if d not in flipped]
 
@@ -128,7 +128,7 @@ class Reshape(Rule):
         return lax.reshape(crop(lax.reshape(block, inner), second, wanted), shape)
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """The axes that the reshape leaves alone."""
+        """Link the axes that the reshape leaves alone."""
         before, after = _shapes(eqn)
         if 0 in before:
             return []

@@ -47,7 +47,7 @@ class Slice(Rule):
         return lax.slice(block, (0,) * block.ndim, block.shape, _strides(eqn))
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """The axes that are taken whole."""
+        """Link the axes that are taken whole."""
         return _equal_axes(eqn, 0)
 
 
@@ -58,13 +58,13 @@ class Pad(Rule):
         """Ask for the elements that land in the box; the key is the padding of it."""
         spans: list[Span] = []
         config: list[tuple[int, int, int]] = []
-        for (a, b), (low, _, between), n in zip(
+        for (a, b), (before, _, between), n in zip(
             out.intervals,
             eqn.params["padding_config"],
             eqn.inputs[0].shape,
             strict=True,
         ):
-            low, step = int(low), int(between) + 1
+            low, step = int(before), int(between) + 1
             first = max(0, -((low - a) // step))
             stop = min(n, (b - 1 - low) // step + 1)
             if stop <= first:
@@ -89,7 +89,7 @@ class Pad(Rule):
         return lax.pad(block, value, need.key)  # type: ignore[arg-type]
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """The axes that keep their length (they may be shifted)."""
+        """Link the axes that keep their length (they may be shifted)."""
         return _equal_axes(eqn, 0)
 
 
@@ -121,7 +121,7 @@ class Concatenate(Rule):
         return lax.concatenate(shares, int(eqn.params["dimension"]))
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """All axes but the joined one."""
+        """Link all axes but the joined one."""
         return [k for i in range(len(eqn.inputs)) for k in _equal_axes(eqn, i)]
 
 
@@ -147,7 +147,7 @@ class Stack(Rule):
         return jnp.stack([b for b in blocks if b is not None], eqn.params["axis"])
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """All axes but the new one."""
+        """Link all axes but the new one."""
         axis = int(eqn.params["axis"])
         return [
             Link(i, d, d + (d >= axis))
@@ -193,7 +193,7 @@ class Tile(Rule):
         return crop(jnp.tile(block, times), offsets, shape)
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """The axes that are not repeated."""
+        """Link the axes that are not repeated."""
         return _equal_axes(eqn, 0)
 
 
@@ -236,7 +236,7 @@ class DynamicSlice(Rule):
         return crop(block, at, shape)
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """The axes that are taken whole."""
+        """Link the axes that are taken whole."""
         return _equal_axes(eqn, 0)
 
 
@@ -301,7 +301,7 @@ class DynamicUpdateSlice(Rule):
         return _placed(block, update, at, margin)
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """All axes of the operand; those of the update that span it."""
+        """Link all axes of the operand; those of the update that span it."""
         return [*_equal_axes(eqn, 0), *_equal_axes(eqn, 1)]
 
 

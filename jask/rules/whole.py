@@ -59,7 +59,7 @@ class WholeAxes(Rule):
         return [crop(r, starts, shape) for r in results]
 
     def links(self, eqn: Equation) -> Sequence[Link]:
-        """The batch axes."""
+        """Link the batch axes."""
         out = eqn.outputs[0]
         batch = [d for d in range(out.ndim) if d not in self.whole(eqn, out.ndim)]
         return [Link(i, d, d) for i in range(len(eqn.inputs)) for d in batch]

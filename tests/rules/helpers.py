@@ -1,6 +1,7 @@
 """Equations from lax functions, random boxes, and the property every rule must have."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -199,7 +200,7 @@ def _parts(
             grids.append([kept.intervals[axes.index(d)]])
         else:
             edges = sorted({0, n, *next(bounds)})
-            grids.append(list(zip(edges, edges[1:], strict=False)))
+            grids.append(list(pairwise(edges)))
     parts: list[list[tuple[int, int]]] = [[]]
     for grid in grids:
         parts = [[*p, span] for p in parts for span in grid]
@@ -227,7 +228,7 @@ def scan(eqn: Equation, out: Box, cuts: Sequence[int], *arrays: Array) -> Array:
     axis = rule.axis(eqn)
     n = eqn.outputs[0].shape[axis]
     edges = sorted({0, n, *cuts})
-    spans = list(zip(edges, edges[1:], strict=False))
+    spans = list(pairwise(edges))
     if rule.reverse(eqn):
         spans.reverse()
     (x,) = operands(eqn, arrays)

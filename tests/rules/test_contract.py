@@ -91,13 +91,13 @@ def _dot(
 
 def test_an_empty_contraction_gives_zeros() -> None:
     x, y = numbers((4, 0), np.float32), numbers((0, 5), np.float32)
-    eqn = equation(lambda x, y: lax.dot(x, y), x, y)
+    eqn = equation(lax.dot, x, y)
     check_map(eqn, Box((1, 2), (3, 4)), x, y)
 
 
 def test_the_domain_is_the_result_and_the_contraction() -> None:
     x, y = numbers((4, 7), np.float32), numbers((7, 5), np.float32)
-    eqn = equation(lambda x, y: lax.dot(x, y), x, y)
+    eqn = equation(lax.dot, x, y)
     rule = RULES["dot_general"]
     assert isinstance(rule, Reduction)
     assert rule.domain(eqn) == (4, 5, 7)

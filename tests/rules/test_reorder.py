@@ -35,12 +35,15 @@ def test_a_reversed_box_is_the_mirrored_box(
 @st.composite
 def _reshapes(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Two shapes of one size: the same prime factors, grouped in two ways."""
-    factors = draw(st.lists(st.sampled_from([1, 2, 2, 3, 5]), max_size=5))
+    factors: list[int] = draw(st.lists(st.sampled_from([1, 2, 2, 3, 5]), max_size=5))
+
+    n = 2 * len(factors)
+    joined: list[bool] = draw(st.lists(st.booleans(), min_size=n, max_size=n))
 
     def grouped() -> tuple[int, ...]:
         shape: list[int] = []
         for k in factors:
-            if shape and draw(st.booleans()):
+            if shape and joined.pop():
                 shape[-1] *= k
             else:
                 shape.append(k)

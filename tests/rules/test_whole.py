@@ -61,7 +61,7 @@ def _positive(*batch: int) -> Any:
 
 
 LINEAR: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
-    "cholesky": (lambda a: lax.linalg.cholesky_p.bind(a), (_positive(4),)),
+    "cholesky": (lax.linalg.cholesky_p.bind, (_positive(4),)),
     "triangular_solve": (
         lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, lower=True),
         (_positive(4), numbers((4, 3, 2), np.float64)),

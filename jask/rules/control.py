@@ -1,0 +1,28 @@
+"""Control flow: what is inlined before rules are asked, and what runs in memory.
+
+Functions called by a primitive are inlined when the program is built, so they have
+neither rule nor refusal. Loops and branches choose at run time what they do; they run
+as one step with their operands in memory.
+"""
+
+from jask.rules._table import refuse
+
+INLINED = (
+    "jit",
+    "remat2",
+    "custom_jvp_call",
+    "custom_vjp_call",
+    "eval_jaxpr",
+    "custom_lin",
+)
+"""Primitives that only call a function, which is inlined: jit, checkpoint, custom
+derivatives. (`custom_lin` exists only while JAX differentiates.)"""
+
+refuse(
+    ["while", "scan", "cond"],
+    reason="what a loop or branch does is decided at run time",
+)
+refuse(
+    ["custom_linear_solve"],
+    reason="its solver is a function that wants the whole system",
+)

@@ -1,0 +1,73 @@
+"""Primitives without a rule, and why: they run in memory if they fit the budget."""
+
+from jask.rules._table import refuse
+
+refuse(
+    ["split", "unstack"],
+    reason="its results differ in position; the program holds slices instead",
+)
+refuse(
+    ["qr", "lu", "svd", "eig", "eigh", "hessenberg", "tridiagonal", "geqrf", "geqp3"],
+    reason="its results differ in shape",
+)
+refuse(["ormqr", "cholesky_update"], reason="nobody has written its rule yet")
+refuse(
+    ["approx_top_k"],
+    reason="which elements it returns depends on how its operand is cut",
+)
+refuse(
+    ["conv_general_dilated"],
+    reason="convolutions have no rule yet",
+)
+refuse(
+    [
+        "reduce_window",
+        "reduce_window_max",
+        "reduce_window_min",
+        "reduce_window_sum",
+        "select_and_gather_add",
+        "select_and_scatter",
+        "select_and_scatter_add",
+    ],
+    reason="sliding windows have no rule yet",
+)
+refuse(
+    ["reduce"],
+    reason="it reduces by a function that need not be associative in floating point",
+)
+refuse(
+    [
+        "random_bits",
+        "random_clone",
+        "random_fold_in",
+        "random_gamma",
+        "random_seed",
+        "random_split",
+        "random_unwrap",
+        "random_wrap",
+        "rng_bit_generator",
+        "rng_uniform",
+    ],
+    reason="its bits are one stream that cannot be cut",
+)
+refuse(
+    [
+        "all_gather",
+        "all_to_all",
+        "axis_index",
+        "pmax",
+        "pmin",
+        "ppermute",
+        "psum",
+        "ragged_all_to_all",
+    ],
+    reason="it speaks to other devices; jask runs on one",
+)
+refuse(
+    ["get", "swap", "addupdate"],
+    reason="it reads or writes a mutable reference",
+)
+refuse(
+    ["after_all", "create_token"],
+    reason="it orders side effects, which a program does not have",
+)
