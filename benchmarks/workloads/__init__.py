@@ -2,9 +2,9 @@
 
 Each file says: TITLE; `shapes(size)` of its inputs; `least(shapes)`, the bytes that
 must be read and written; `output(shapes)`, the shape of the file it writes, if it does;
-RTOL; `reference(paths)`, the right values in float64 by blockwise NumPy (for a file, its
-rows in the blocks of `check.blocks_of`); and one function per library, which takes the
-input paths and the output path and returns small values by name.
+RTOL; `reference(paths)`, the right values in float64 by blockwise NumPy (for a file,
+its rows in the blocks of `check.blocks_of`); and one function per library, which takes
+the input paths and the output path and returns small values by name.
 """
 
 ORDER = (
