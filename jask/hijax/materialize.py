@@ -22,7 +22,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from jask import config
 from jask._jax import (
     HiPrim,
     ShapedArray,
@@ -34,6 +33,8 @@ from jask._jax import (
     tracing_with,
     variable_of,
 )
+from jask.config import Settings, current, using
+from jask.errors import MemoryBudgetError
 from jask.execute import run
 from jask.hijax import type as hitype
 from jask.hijax.binding import Template, settled, template, traced_leaves
@@ -174,7 +175,7 @@ def materialize(*arrays: Any) -> Any:
     """
     leaves, tree = jax.tree.flatten(arrays[0] if len(arrays) == 1 else arrays)
     lazy = [x for x in leaves if is_disk(x)]
-    if any(isinstance(x, jax.core.Tracer) for x in lazy):
+    if is_lowering() or any(isinstance(x, jax.core.Tracer) for x in lazy):
         found = [_convert(x) for x in lazy]
     else:
         found = _values([_float_narrowed(x) for x in lazy])
@@ -264,7 +265,7 @@ _HANDLE = jax.ShapeDtypeStruct((), np.int32)
 class Group:
     """The materializes of one program that are evaluated together."""
 
-    settings: config.Settings
+    settings: Settings
     """Those in force where the program was lowered."""
 
     templates: list[Template] = field(default_factory=list)
@@ -281,8 +282,10 @@ class Group:
 
     def run(self, *operands: Any) -> tuple[Any, np.int32]:
         """Evaluate all; return the first value and the ticket for the others."""
-        with TABLE.running(), config.using(self.settings):
-            nodes = [n for t in self.templates for n in t.fill(operands)]
+        with TABLE.running(), using(self.settings):
+            # Converted once: templates that use one operand share one leaf.
+            arrays = [np.asarray(x) for x in operands]
+            nodes = [n for t in self.templates for n in t.fill(arrays)]
             values = [
                 _narrowed(v, d)
                 for v, d in zip(evaluate(nodes), self.dtypes, strict=True)
@@ -363,6 +366,7 @@ _open = _Open()
 
 def _emit(node: Node, out: Any) -> Any:
     """Emit the callback that evaluates a node, or join the open group."""
+    _refuse_large(node)
     leaves = traced_leaves([node])
     shape = jax.ShapeDtypeStruct(out.shape, out.dtype)
     if not leaves:
@@ -373,7 +377,7 @@ def _emit(node: Node, out: Any) -> Any:
         index = _open.group.add(template([node], _open.positions), out.dtype)
         ticket = tracer_of(trace, _open.ticket)
         return io_callback(_open.group.redeem(index), shape, ticket)
-    group = Group(config.current())
+    group = Group(current())
     positions = {v: i for i, v in enumerate(leaves)}
     group.add(template([node], positions), out.dtype)
     value, ticket = io_callback(group.run, (shape, _HANDLE), *leaves.values())
@@ -382,9 +386,20 @@ def _emit(node: Node, out: Any) -> Any:
     return value
 
 
+def _refuse_large(node: Node) -> None:
+    budget = current().memory_budget
+    if node.nbytes > budget:
+        msg = (
+            f"A value of {node.nbytes} bytes must fit the memory budget of {budget} "
+            f"bytes to be materialized. Keep it on disk, reduce it first, or allow more "
+            f"with jask.set_memory_budget({2 * node.nbytes})."
+        )
+        raise MemoryBudgetError(msg)
+
+
 def _emit_alone(node: Node, shape: Any) -> Any:
     """Emit a callback without operands: every leaf is known already."""
-    group = Group(config.current())
+    group = Group(current())
     group.add(template([node], {}), shape.dtype)
     return io_callback(lambda: group.run()[0], shape)
 

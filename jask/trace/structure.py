@@ -8,7 +8,7 @@ Leaf k is written `-1 - k`; result `i` of call `c` is written `c * WIDTH + i`. T
 holds no node and no store, so a cache of keys keeps no file open.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal as Kind
 
@@ -98,7 +98,7 @@ class _Numbering:
     """The numbers given so far."""
 
     def __init__(self) -> None:
-        self.leaves: dict[int, int] = {}
+        self.leaves: dict[Hashable, int] = {}
         self.nodes: list[Node] = []
         self.calls: dict[int, int] = {}
         self.by_value: dict[tuple[Operation, tuple[int, ...]], int] = {}
@@ -107,7 +107,7 @@ class _Numbering:
         """Return the number of a node whose call has been numbered."""
         if type(node) is Result:
             return self.calls[id(node.call)] * WIDTH + node.index
-        same = id(node.store if type(node) is Source else node)
+        same = _identity(node)
         number = self.leaves.get(same)
         if number is None:
             number = self.leaves[same] = -1 - len(self.nodes)
@@ -135,6 +135,15 @@ class _Numbering:
             calls[id(call)] = self.by_value.setdefault(value, len(self.by_value))
 
 
+def _identity(node: Node) -> Hashable:
+    """Return what two leaves that hold the same array have in common."""
+    if isinstance(node, Source):
+        return id(node.store)
+    if isinstance(node, Dense):
+        return id(node.value), node.shape, node.dtype
+    return id(node)
+
+
 def _spec(node: Node) -> LeafSpec:
     memory = isinstance(node, Dense) or (
         isinstance(node, Source) and not node.store.on_disk
@@ -145,7 +154,8 @@ def _spec(node: Node) -> LeafSpec:
 def structure(targets: Sequence[Node]) -> Structure:
     """Return what the targets compute, by value, and the leaves it is computed from.
 
-    Uses of one leaf, and sources with the same store, are one leaf.
+    Uses of one leaf, sources with the same store, and in-memory leaves that hold the same
+    object are one leaf.
 
     Examples
     --------
