@@ -55,8 +55,8 @@ def freeze(value: Any) -> Frozen:
     """
     kind = type(value)
     if isinstance(value, Mapping):
-        parts = tuple((k, freeze(v)) for k, v in sorted(value.items()))
-        return Frozen(kind, parts, parts)
+        parts = tuple((k, freeze(v)) for k, v in value.items())
+        return Frozen(kind, frozenset(parts), parts)
     if kind in {list, tuple}:
         items = tuple(map(freeze, value))
         return Frozen(kind, items, items)

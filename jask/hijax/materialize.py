@@ -391,8 +391,8 @@ def _refuse_large(node: Node) -> None:
     if node.nbytes > budget:
         msg = (
             f"A value of {node.nbytes} bytes must fit the memory budget of {budget} "
-            f"bytes to be materialized. Keep it on disk, reduce it first, or allow more "
-            f"with jask.set_memory_budget({2 * node.nbytes})."
+            f"bytes to be materialized. Keep it on disk, reduce it first, or allow "
+            f"more with jask.set_memory_budget({2 * node.nbytes})."
         )
         raise MemoryBudgetError(msg)
 

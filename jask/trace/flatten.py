@@ -238,7 +238,7 @@ def flatten(operation: Operation, specs: tuple[Spec, ...]) -> Template:
     """Return the operation as a flat list of primitives for operands of these types."""
     weak = operation.weak or (False,) * len(specs)
     COUNTERS.traces += 1
-    with jax.enable_x64(operation.x64):
+    with jax.enable_x64(operation.x64), jax.numpy_dtype_promotion("standard"):
         avals = [_aval(s, weak=w) for s, w in zip(specs, weak, strict=True)]
         jaxpr = jax.make_jaxpr(operation.function)(*avals)
     flattener = _Flattener()
