@@ -47,8 +47,15 @@ def call(
     `wide` says that the function is traced with 64-bit types on, whatever
     `jax_enable_x64` says, because an index or an explicit dtype needs them.
     """
-    checked = jax.tree.map(lambda x: check_operand(name, x), operands)
+    checked = jax.tree.map(
+        lambda x: check_operand(name, x), operands, is_leaf=is_not_container
+    )
     return apply(kernel, *checked, name=name, static=static, x64=wide)
+
+
+def is_not_container(x: Any) -> bool:
+    """Return whether `x` is an operand, right or wrong, and not a group of them."""
+    return not isinstance(x, (list, tuple)) and x is not None
 
 
 def check_operand(name: str, x: Any) -> Any:
@@ -184,7 +191,7 @@ def unary(
     """Return an elementwise function of one array."""
 
     def function(x: Operand, /) -> Array:
-        return call(kernel, x, name=name)
+        return call(kernel, check_operand(name, x), name=name)
 
     doc = documented(
         summary,
@@ -207,7 +214,7 @@ def binary(
     """Return an elementwise function of two arrays that broadcast together."""
 
     def function(x1: Operand, x2: Operand, /) -> Array:
-        return call(kernel, x1, x2, name=name)
+        return call(kernel, check_operand(name, x1), check_operand(name, x2), name=name)
 
     doc = documented(
         summary,

@@ -34,7 +34,7 @@ SAMPLES = {
 def answer(function: Any, *args: Any) -> Any:
     try:
         return function(*args)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         return error
 
 
@@ -45,8 +45,8 @@ def test_a_unary_function_gives_what_jax_numpy_gives(name: str, kind: str):
     if name == "sign" and kind == "complex":
         x = x[1:]  # the sign of a complex zero is a row of docs/deviations.md
     expected = answer(getattr(real, name), x)
-    if isinstance(expected, TypeError):
-        with pytest.raises(TypeError):
+    if isinstance(expected, Exception):
+        with pytest.raises(type(expected)):
             getattr(jnp, name)(jask.from_numpy(x))
     else:
         assert_equal(getattr(jnp, name)(jask.from_numpy(x)), expected, ulps=4)
@@ -63,8 +63,8 @@ def test_a_binary_function_gives_what_jax_numpy_gives(name: str, kind: str):
     y = x[::-1].reshape(-1, 1)
     expected = answer(getattr(real, name), x, y)
     disk = jask.from_numpy(x), jask.from_numpy(y)
-    if isinstance(expected, TypeError):
-        with pytest.raises(TypeError):
+    if isinstance(expected, Exception):
+        with pytest.raises(type(expected)):
             getattr(jnp, name)(*disk)
     else:
         assert_equal(getattr(jnp, name)(*disk), expected, ulps=8)
@@ -92,7 +92,7 @@ def test_a_zero_remainder_has_the_sign_of_the_divisor():
 def test_floor_division_of_special_values_is_the_standards():
     x = np.asarray([1.0, -1.0, 0.0, INF, -INF, 1.0, -1.0, NAN, INF, 0.0, -3.0])
     y = np.asarray([0.0, 0.0, 0.0, 2.0, 2.0, INF, INF, 1.0, INF, -5.0, 2.0])
-    right = [INF, -INF, NAN, INF, -INF, 0.0, -1.0, NAN, NAN, -0.0, -2.0]
+    right = [INF, -INF, NAN, INF, -INF, 0.0, -0.0, NAN, NAN, -0.0, -2.0]
     found = np.asarray(jask.from_numpy(x) // jask.from_numpy(y))
     np.testing.assert_array_equal(found, right)
     assert np.signbit(found[9])
@@ -116,9 +116,7 @@ def test_floor_division_of_special_values_is_the_standards():
 )
 def test_complex_infinities_are_the_standards(name: str, x: complex, right: complex):
     found = np.asarray(getattr(jnp, name)(jask.from_numpy(np.asarray([x]))))[0]
-    np.testing.assert_array_equal(
-        [found.real, found.imag], [right.real, right.imag]
-    )
+    np.testing.assert_array_equal([found.real, found.imag], [right.real, right.imag])
 
 
 @pytest.mark.parametrize("exponent", [0, 1, 2, -2, 5, 0.5])

@@ -99,10 +99,7 @@ def on_disk(x: Any) -> Any:
 def test_a_lifted_function_gives_what_jax_numpy_gives(name: str):
     args, kwargs = CALLS[name]
     expected = jax.tree.leaves(getattr(real, name)(*args, **kwargs))
-    if name == "delete":
-        args = (on_disk(args[0]), args[1])
-    else:
-        args = on_disk(args)
+    args = (on_disk(args[0]), args[1]) if name == "delete" else on_disk(args)
     found = jax.tree.leaves(getattr(jnp, name)(*args, **kwargs))
     assert len(found) == len(expected)
     for f, e in zip(found, expected, strict=True):
