@@ -98,7 +98,7 @@ class PassRun:
         """Leaves of which every step needs the same box: read once for all workers."""
         if self.steps == 1:
             return frozenset()
-        first, last = (self.prepared.step(i).lowered.loads for i in (0, self.steps - 1))
+        first, last = (self.prepared.step(i).loads for i in (0, self.steps - 1))
         same = set(first) & set(last)
         return frozenset(load.leaf for load in same) - {
             load.leaf for load in (*first, *last) if load not in same
@@ -154,27 +154,22 @@ class _Lane:
         """Read, compute, write."""
         self.current = i
         step = self.pass_run.prepared.step(i)
-        if not step.lowered.heads:
+        if not step.heads:
             return
-        blocks = [self.load(k, load) for k, load in enumerate(step.lowered.loads)]
+        blocks = [self.load(k, load) for k, load in enumerate(step.loads)]
         self.prefetch(i)
-        roots = [self.pass_run.p.roots[h.root] for h in step.lowered.heads]
+        roots = [self.pass_run.p.roots[h.root] for h in step.heads]
         index = self.pass_run.prepared.index(i)
         keys = [
             (h.root, tuple(index[a] for a in _group_axes(r)))
-            for h, r in zip(step.lowered.heads, roots, strict=True)
+            for h, r in zip(step.heads, roots, strict=True)
         ]
-        carried = [
-            self.carried(*z) for z in zip(step.lowered.heads, roots, keys, strict=True)
-        ]
-        spares = [self.spare(*z) for z in zip(step.lowered.heads, roots, strict=True)]
-        offsets = np.asarray(step.lowered.offsets, np.int64)
-        made = step.kernel.call(offsets, carried, spares, *blocks)
+        carried = [self.carried(*z) for z in zip(step.heads, roots, keys, strict=True)]
+        spares = [self.spare(*z) for z in zip(step.heads, roots, strict=True)]
+        made = step.kernel.call(step.offsets, carried, spares, *blocks)
         jax.block_until_ready(made)
         del carried, spares
-        for head, root, key, arrays in zip(
-            step.lowered.heads, roots, keys, made, strict=True
-        ):
+        for head, root, key, arrays in zip(step.heads, roots, keys, made, strict=True):
             self.deliver(step, head, root, key, arrays)
 
     def load(self, k: int, load: Load) -> Any:
@@ -212,7 +207,7 @@ class _Lane:
         run = self.pass_run
         after = i + run.workers
         if after < run.steps:
-            for load in run.prepared.step(after).lowered.loads:
+            for load in run.prepared.step(after).loads:
                 if load not in self.held.values() and load.leaf not in run.resident:
                     run.sources[load.leaf].prefetch(load.box)
 
@@ -266,7 +261,7 @@ class _Lane:
     ) -> None:
         """Write what a root made, or keep it for the next step."""
         run = self.pass_run
-        domain = step.lowered.domains[head.root]
+        domain = step.domains[head.root]
         assert domain is not None
         if root.kind == "map":
             self.write_block(root, domain, arrays[0])

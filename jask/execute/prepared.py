@@ -5,31 +5,37 @@ planning and no compiling.
 """
 
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from jask.errors import MemoryBudgetError
 from jask.execute.kernel import Kernel, compile_close, compile_step, initial
+from jask.geometry.box import Box
 from jask.plan.cost import survey
 from jask.plan.ir import Pass, Plan, Root
-from jask.plan.lower import Lowered, lower
+from jask.plan.lower import Head, Load, Lowered, lower
 from jask.plan.search import search, tiled
 from jask.trace.ir import Program
 
-KEEP_STEPS = 1 << 14
-"""Lowered steps kept per pass; later ones are lowered anew at each run."""
+KEEP_STEPS = 1 << 13
+"""Lowered steps kept per pass, about 1 kB each; later ones are lowered at each run."""
 
 REFITS = 4
 """How often a tile is searched again when XLA's temporaries turn out larger."""
 
 
+@dataclass(frozen=True, slots=True)
 class Step:
-    """One lowered tile with its kernel."""
+    """One tile: its kernel and what is particular to its position."""
 
-    __slots__ = ("kernel", "lowered")
-
-    def __init__(self, lowered: Lowered, kernel: Kernel) -> None:
-        self.lowered, self.kernel = lowered, kernel
+    kernel: Kernel
+    heads: tuple[Head, ...]
+    """What each root that runs here does; shared by all steps of a kernel."""
+    loads: tuple[Load, ...]
+    offsets: np.ndarray[Any, Any]
+    domains: tuple[Box | None, ...]
 
 
 class PreparedPass:
@@ -38,7 +44,7 @@ class PreparedPass:
     def __init__(self, p: Pass) -> None:
         self.p = p
         self._lock = threading.Lock()
-        self._kernels: dict[Any, Kernel] = {}
+        self._kernels: dict[Any, tuple[Kernel, tuple[Head, ...]]] = {}
         self._closers: dict[Any, Kernel] = {}
         self._initial: dict[Any, list[Any]] = {}
         self._steps: dict[int, Step] = {}
@@ -61,19 +67,20 @@ class PreparedPass:
         """Return step i, lowered and compiled at its first use."""
         known = self._steps.get(i)
         if known is None:
-            lowered = lower(self.p, self.index(i))
-            known = Step(lowered, self.kernel(lowered))
+            known = self._make(lower(self.p, self.index(i)))
             if i < KEEP_STEPS:
                 self._steps[i] = known
         return known
 
-    def kernel(self, lowered: Lowered) -> Kernel:
-        """Return the kernel of a lowered tile."""
+    def _make(self, lowered: Lowered) -> Step:
         key = lowered.signature
         with self._lock:
             if key not in self._kernels:
-                self._kernels[key] = compile_step(self.p, lowered)
-            return self._kernels[key]
+                kernel = compile_step(self.p, lowered)
+                self._kernels[key] = (kernel, lowered.heads)
+            kernel, heads = self._kernels[key]
+        offsets = np.asarray(lowered.offsets, np.int64)
+        return Step(kernel, heads, lowered.loads, offsets, lowered.domains)
 
     def close(self, root: int, shape: tuple[int, ...], slots: int) -> Kernel:
         """Return the kernel that finishes a reduction over a kept part."""

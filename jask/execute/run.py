@@ -20,7 +20,8 @@ from jask._jax import kernel_device
 from jask.config import Settings, current
 from jask.errors import MemoryBudgetError
 from jask.execute.lanes import PassRun
-from jask.execute.ledger import LEDGER
+from jask.execute.heap import HeapGuard
+from jask.execute.ledger import LEDGER, RESERVE
 from jask.execute.prepared import Prepared
 from jask.execute.progress import Progress
 from jask.execute.results import Destination, InMemory, Results, ToFile, ToScratch
@@ -74,10 +75,16 @@ def _evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> lis
 
 def _run(prepared: Prepared, results: Results, settings: Settings) -> None:
     steps = sum(p.p.steps for p in prepared.passes)
+    guard = HeapGuard(prepared.plan.projected + RESERVE // 2)
+
+    def advance() -> None:
+        progress.advance()
+        guard.step()
+
     with Progress(steps, show=settings.progress) as progress:
         for number, p in enumerate(prepared.passes):
             sinks = results.sinks(p.p)
-            PassRun(p, results.live, sinks, progress.advance).run()
+            PassRun(p, results.live, sinks, advance).run()
             results.release(number)
 
 

@@ -1,0 +1,46 @@
+"""Give the allocator's free memory back to the system when it hoards.
+
+glibc before 2.38 often does not reuse freed aligned blocks, which is what XLA's
+temporaries are: in a pass of many steps the heap can grow far beyond what is in use.
+While steps run, growth beyond what was projected makes the allocator trim its heap.
+"""
+
+import ctypes
+import itertools
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+CHECK_EVERY = 16
+"""Steps between two looks at the memory."""
+
+
+def anonymous_bytes() -> int:
+    """Return the bytes of this process that no file backs; 0 where unknown."""
+    try:
+        fields = Path("/proc/self/statm").read_bytes().split()
+    except OSError:
+        return 0
+    return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
+
+
+@cache
+def _trim() -> Callable[[int], int]:
+    """Return glibc's `malloc_trim`, or a function that does nothing elsewhere."""
+    trim: Callable[[int], int] | None
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return trim or (lambda _: 0)
+
+
+class HeapGuard:
+    """Trims the heap when memory has grown by more than `allowed` bytes."""
+
+    def __init__(self, allowed: int) -> None:
+        self._limit = anonymous_bytes() + allowed
+        self._steps = itertools.count(1)
+
+    def step(self) -> None:
+        """Look at the memory, every few steps."""
+        if next(self._steps) % CHECK_EVERY == 0 and anonymous_bytes() > self._limit:
+            _trim()(0)
