@@ -26,11 +26,10 @@ class Slice(Rule):
 
     def need(self, eqn: Equation, out: Box) -> Need:
         """Ask from the first to the last element taken."""
+        starts = map(int, eqn.params["start_indices"])
         box = Box.of(
             (s + a * k, s + (b - 1) * k + 1)
-            for (a, b), s, k in zip(
-                out.intervals, eqn.params["start_indices"], _strides(eqn), strict=True
-            )
+            for (a, b), s, k in zip(out.intervals, starts, _strides(eqn), strict=True)
         )
         return Need((box,))
 
@@ -317,7 +316,9 @@ def _placed(block: Any, update: Any, at: Sequence[Any], margin: Sequence[int]) -
 
 def _strides(eqn: Equation) -> tuple[int, ...]:
     strides = eqn.params["strides"]
-    return (1,) * eqn.inputs[0].ndim if strides is None else tuple(strides)
+    if strides is None:
+        return (1,) * eqn.inputs[0].ndim
+    return tuple(map(int, strides))
 
 
 def _along(box: Box, axis: int, span: Span) -> Box:

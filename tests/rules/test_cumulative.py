@@ -24,7 +24,7 @@ from tests.rules.helpers import (
 NAMES = ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"]
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(data=st.data(), shape=shapes(1, 3))
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int16])
 @pytest.mark.parametrize("name", NAMES)

@@ -48,7 +48,7 @@ def test_a_box_of_a_take_needs_the_taken_axis_whole(axis: int, mode: str) -> Non
     check_map(eqn, box, x, places[..., None])
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data())
 @pytest.mark.parametrize("mode", ["clip", "fill"])
 def test_windows_smaller_than_an_axis_are_cropped(
@@ -96,7 +96,7 @@ SCATTERS = {
 }
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(data=st.data())
 @pytest.mark.parametrize("mode", ["clip", "fill"])
 @pytest.mark.parametrize("name", SCATTERS)
@@ -117,7 +117,7 @@ def test_a_box_of_a_scatter_takes_the_updates_that_reach_it(
     check_map(eqn, data.draw(boxes((7, 5))), x, places, updates)
 
 
-@settings(max_examples=10)
+@settings(max_examples=8)
 @given(data=st.data())
 @pytest.mark.parametrize("mode", ["clip", "fill"])
 def test_windows_of_a_scatter_may_be_anywhere(data: st.DataObject, mode: str) -> None:
@@ -177,7 +177,7 @@ def _constant(values: Array) -> Var:
     return joined
 
 
-@settings(max_examples=10)
+@settings(max_examples=8)
 @given(data=st.data(), corner=st.tuples(st.integers(-1, 4), st.integers(-1, 4)))
 @pytest.mark.parametrize("mode", ["clip", "fill"])
 @pytest.mark.parametrize("name", ["scatter", "scatter-add"])

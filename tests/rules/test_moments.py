@@ -64,7 +64,7 @@ def _check(
             )
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(data=st.data(), shape=shapes(1, 3))
 @pytest.mark.parametrize("name", WANTED)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
