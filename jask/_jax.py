@@ -44,6 +44,7 @@ __all__ = [
     "Zero",
     "aval_method",
     "aval_property",
+    "eagerly",
     "io_callback",
     "is_lowering",
     "kernel_device",
@@ -76,6 +77,16 @@ def source_line(eqn: Any) -> str:
 def is_lowering() -> bool:
     """Return whether JAX is tracing or lowering here, rather than running eagerly."""
     return not isinstance(core.trace_ctx.trace, core.EvalTrace)
+
+
+def eagerly() -> AbstractContextManager[Any]:
+    """Return a context in which JAX runs at once, whatever trace is under way.
+
+    Unlike `jax.ensure_compile_time_eval` it leaves a trace that is begun inside it
+    alone: there, constants the size of an array stay symbolic.
+    """
+    context: AbstractContextManager[Any] = core.eval_context()
+    return context
 
 
 def trace_of(tracer: Any) -> Any:

@@ -13,14 +13,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-import jax
-
 import jask.rules  # noqa: F401 (fills the rule table)
-from jask._jax import kernel_device
+from jask._jax import eagerly, kernel_device
 from jask.config import Settings, current
 from jask.errors import MemoryBudgetError
-from jask.execute.lanes import PassRun
 from jask.execute.heap import HeapGuard
+from jask.execute.lanes import PassRun
 from jask.execute.ledger import LEDGER, RESERVE
 from jask.execute.prepared import Prepared
 from jask.execute.progress import Progress
@@ -34,6 +32,7 @@ from jask.trace.graph import Node, Source
 from jask.trace.ir import Program, Var
 from jask.trace.rewrite import rewrite
 from jask.trace.structure import Structure
+from jask.trace.views import view_leaves
 
 __all__ = [
     "Destination",
@@ -57,7 +56,7 @@ def evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list
     when it starts: a file that is also a destination is replaced at the end. Nothing
     is staged into a trace that is under way.
     """
-    with kernel_device(), jax.ensure_compile_time_eval():
+    with kernel_device(), eagerly():
         return _evaluate(nodes, destinations)
 
 
@@ -99,7 +98,7 @@ def explain(nodes: Sequence[Node]) -> str:
 def prepare(nodes: Sequence[Node], destinations: Sequence[Destination]) -> Prepared:
     """Plan and compile what `evaluate` would run; nothing is read."""
     limits = _limits(current())
-    with kernel_device(), jax.ensure_compile_time_eval():
+    with kernel_device(), eagerly():
         return _prepare(nodes, destinations, structure(nodes), limits)
 
 
@@ -150,7 +149,7 @@ def _prepare(
         if key in _plans:
             _plans.move_to_end(key)
             return _plans[key]
-    program = rewrite(build(nodes, found))
+    program = view_leaves(rewrite(build(nodes, found)))
     prepared = Prepared(program, _plan(program, found.leaves, kinds, limits))
     COUNTERS.plans += 1
     COUNTERS.opaque_steps += sum(
