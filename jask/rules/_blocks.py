@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -84,6 +83,7 @@ def crop(block: Any, starts: Sequence[Any], shape: Sequence[int]) -> Any:
 
     Examples
     --------
+    >>> import jax
     >>> with jax.enable_x64(True):
     ...     crop(jnp.arange(5), [2], (3,)).tolist()
     [2, 3, 4]
@@ -98,6 +98,7 @@ def crop_axis(block: Any, start: Any, size: int, axis: int) -> Any:
 
     Examples
     --------
+    >>> import jax
     >>> with jax.enable_x64(True):
     ...     crop_axis(jnp.arange(6).reshape(2, 3), 1, 2, axis=1).tolist()
     [[1, 2], [4, 5]]
