@@ -119,3 +119,8 @@ def test_own_folds_over_an_empty_axis_give_the_identity(name: str) -> None:
     identity = 0 if name == "moments" else -np.inf
     np.testing.assert_array_equal(first, np.full(3, identity, np.float32))
     np.testing.assert_array_equal(second, np.zeros(3, np.float32))
+
+
+def test_moments_of_huge_equal_values_do_not_overflow() -> None:
+    x = np.full((8, 2), 2.0**600)
+    _check("moments", x, (0,), Box((0,), (2,)), [[2, 4]], 1e-12)
