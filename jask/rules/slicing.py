@@ -1,4 +1,4 @@
-"""Rectangular parts: slice, pad, concatenate, stack, tile, and slices at given starts.
+"""Rectangular parts: slice, pad, concatenate, (un)stack, tile, and slices at given starts.
 
 Positions that differ between tiles become run-time integers; only the amount of
 padding at the edges of a `pad` is part of the kernel.
@@ -13,7 +13,7 @@ from jax import lax
 
 from jask.geometry.box import Box
 from jask.rules._blocks import SCALAR, crop
-from jask.rules._table import Link, Need, Rule, register
+from jask.rules._table import Link, Need, Rule, bind, register
 from jask.trace.ir import Equation, Literal
 
 # ruff: noqa: ARG002 - the methods of a rule have one signature
@@ -153,6 +153,33 @@ class Stack(Rule):
             for i, atom in enumerate(eqn.inputs)
             for d in range(atom.ndim)
         ]
+
+
+class Unstack(Rule):
+    """One result per place of an axis; a box of one is made with the same of all."""
+
+    def need(self, eqn: Equation, out: Box) -> Need:
+        """Ask for the axis whole."""
+        axis = int(eqn.params["axis"])
+        spans = list(out.intervals)
+        spans.insert(axis, (0, eqn.inputs[0].shape[axis]))
+        return Need((Box.of(spans),))
+
+    def emit(
+        self,
+        eqn: Equation,
+        shape: tuple[int, ...],
+        need: Need,
+        offsets: Sequence[Any],
+        blocks: Sequence[Any],
+    ) -> Any:
+        """Cut the block at every place."""
+        return bind(eqn, *blocks)
+
+    def links(self, eqn: Equation) -> Sequence[Link]:
+        """Link all axes but the one that goes."""
+        axis = int(eqn.params["axis"])
+        return [Link(0, d + (d >= axis), d) for d in range(eqn.outputs[0].ndim)]
 
 
 class Tile(Rule):
@@ -350,6 +377,7 @@ register(["slice"], Slice())
 register(["pad"], Pad())
 register(["concatenate"], Concatenate())
 register(["stack"], Stack())
+register(["unstack"], Unstack())
 register(["tile"], Tile())
 register(["dynamic_slice"], DynamicSlice())
 register(["dynamic_update_slice"], DynamicUpdateSlice())

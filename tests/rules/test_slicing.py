@@ -79,6 +79,14 @@ def test_a_box_of_a_stack_asks_the_operands_inside(axis: int) -> None:
     check_map(eqn, Box((1, 1, 1), (3, 2, 3)), *parts)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_box_of_each_unstacked_result_is_made_from_the_whole_axis(axis: int) -> None:
+    x = numbers((4, 5, 3), np.int32)
+    eqn = equation(lambda x: jnp.unstack(x, axis=axis), x)
+    assert eqn.name == "unstack"
+    check_map(eqn, Box((1, 1), (3, 3)), x)
+
+
 @settings(max_examples=20)
 @given(data=st.data(), shape=shapes(1, 2))
 def test_a_box_of_a_tiling_wraps_around(
