@@ -1,4 +1,4 @@
-"""Rectangular parts: slice, pad, concatenate, (un)stack, tile, and slices at given starts.
+"""Rectangular parts: slice, pad, concatenate, stack, tile, slices at given starts.
 
 Positions that differ between tiles become run-time integers; only the amount of
 padding at the edges of a `pad` is part of the kernel.
