@@ -191,7 +191,7 @@ def call_bound(
         )
         for key, value in bound.arguments.items()
     }
-    remade = inspect.BoundArguments(bound.signature, kept)  # type: ignore[arg-type]
+    remade = inspect.BoundArguments(bound.signature, kept)
     leaves, tree = jax.tree.flatten((remade.args, remade.kwargs), is_leaf=_is_leaf)
     return call(
         _kernels.call_flat,

@@ -1,5 +1,6 @@
 """Small arrays of every kind, and the comparison that the tests of this folder use."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -18,11 +19,13 @@ COMPLEX = np.asarray([0j, 1 + 2j, -1.5 + 0.5j, -2j, 3 + 0j], np.complex64)
 GRID = (np.arange(24) * 7 % 24).reshape(2, 3, 4)
 
 
+disk: Callable[[Any], Any] = jask.from_numpy
+"""A NumPy array as a DiskArray, whose operators are attached at run time."""
+
+
 def on_disk(x: Any) -> Any:
     """Return the NumPy arrays in a pytree as DiskArrays."""
-    return jax.tree.map(
-        lambda v: jask.from_numpy(v) if isinstance(v, np.ndarray) else v, x
-    )
+    return jax.tree.map(lambda v: disk(v) if isinstance(v, np.ndarray) else v, x)
 
 
 def value(x: Any) -> Any:

@@ -8,9 +8,8 @@ import jax.numpy as real
 import numpy as np
 import pytest
 
-import jask
 import jask.numpy as jnp
-from tests.numpy.samples import GRID, assert_equal
+from tests.numpy.samples import GRID, assert_equal, disk
 
 TERABYTE = (10**6, 10**6)
 
@@ -22,13 +21,13 @@ def test_constants_are_jax_numpys_and_lazy(name: str, dtype: Any):
     assert_equal(make((2, 3), dtype=dtype), getattr(real, name)((2, 3), dtype=dtype))
     assert make(TERABYTE, dtype=dtype).shape == TERABYTE
     like = getattr(jnp, name + "_like")
-    assert_equal(like(jask.from_numpy(GRID)), getattr(real, name + "_like")(GRID))
+    assert_equal(like(disk(GRID)), getattr(real, name + "_like")(GRID))
 
 
 @pytest.mark.parametrize("fill", [True, 3, 2.5, 1j, np.float32(2), np.arange(3)])
 def test_full_is_jax_numpys(fill: Any):
     assert_equal(jnp.full((2, 3), fill), real.full((2, 3), fill))
-    assert_equal(jnp.full_like(jask.from_numpy(GRID), 2), np.full_like(GRID, 2))
+    assert_equal(jnp.full_like(disk(GRID), 2), np.full_like(GRID, 2))
 
 
 RANGES = [(5,), (0,), (2, 7), (7, -1, -3), (0, 1, 0.25), (1, 5, 10), (3, 1), (-2.5, 2)]
@@ -76,14 +75,14 @@ def test_linspace_between_arrays_puts_the_axis_where_asked():
 @pytest.mark.parametrize("k", [-9, -1, 0, 2, 9])
 def test_diagonals_and_triangles_are_numpys(k: int):
     assert_equal(jnp.eye(3, 4, k=k), np.eye(3, 4, k=k))
-    assert_equal(jnp.tril(jask.from_numpy(GRID), k=k), np.tril(GRID, k=k))
-    assert_equal(jnp.triu(jask.from_numpy(GRID), k=k), np.triu(GRID, k=k))
+    assert_equal(jnp.tril(disk(GRID), k=k), np.tril(GRID, k=k))
+    assert_equal(jnp.triu(disk(GRID), k=k), np.triu(GRID, k=k))
 
 
 @pytest.mark.parametrize("indexing", ["xy", "ij"])
 def test_meshgrid_is_numpys(indexing: Any):
     a, b = np.arange(3), np.arange(2.0)
-    found = jnp.meshgrid(jask.from_numpy(a), jask.from_numpy(b), indexing=indexing)
+    found = jnp.meshgrid(disk(a), disk(b), indexing=indexing)
     assert isinstance(found, tuple)
     for f, e in zip(found, np.meshgrid(a, b, indexing=indexing), strict=True):
         assert_equal(f, e)
@@ -141,6 +140,7 @@ def test_defaults_follow_the_flag_and_explicit_dtypes_do_not():
             jnp.asarray(np.asarray([2**40]))
 
 
+HALVES: Any = 1.5
 WRONG: list[tuple[Any, type[Exception]]] = [
     (lambda: jnp.asarray("text"), TypeError),
     (lambda: jnp.asarray([1, "a"]), TypeError),
@@ -149,7 +149,7 @@ WRONG: list[tuple[Any, type[Exception]]] = [
     (lambda: jnp.asarray([1], copy=False), ValueError),
     (lambda: jnp.asarray([1], device="gpu"), ValueError),
     (lambda: jnp.zeros(-1), ValueError),
-    (lambda: jnp.zeros(1.5), TypeError),
+    (lambda: jnp.zeros(HALVES), TypeError),
     (lambda: jnp.zeros(2, dtype="U3"), TypeError),
     (lambda: jnp.tril(jnp.zeros(3)), ValueError),
     (lambda: jnp.meshgrid(jnp.zeros(2), indexing="no"), ValueError),

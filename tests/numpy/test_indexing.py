@@ -8,7 +8,7 @@ import pytest
 
 import jask
 import jask.numpy as jnp
-from tests.numpy.samples import GRID, assert_equal
+from tests.numpy.samples import GRID, assert_equal, disk
 
 I, J = np.asarray([0, 2, -2]), np.asarray([[1], [0]])  # noqa: E741
 
@@ -53,7 +53,7 @@ def names(keys: list[Any]) -> list[str]:
 @pytest.mark.parametrize("key", KEYS, ids=names(KEYS))
 def test_reading_is_numpys(key: Any):
     with jask.config(block_bytes=40):
-        assert_equal(jask.from_numpy(GRID)[key], GRID[key])
+        assert_equal(disk(GRID)[key], GRID[key])
 
 
 @pytest.mark.parametrize("key", ARRAYS, ids=names(ARRAYS))
@@ -61,7 +61,7 @@ def test_setting_is_numpys(key: Any):
     for value in (-1, -1 - np.arange(GRID[key].size).reshape(GRID[key].shape)):
         expected = GRID.copy()
         expected[key] = value
-        x = jask.from_numpy(GRID)
+        x = disk(GRID)
         assert_equal(x.at[key].set(value), expected)
         assert_equal(x, GRID)
         x[key] = value
@@ -87,24 +87,24 @@ METHODS = {
 def test_updates_combine(key: Any, method: str):
     expected = GRID.copy()
     expected[key] = METHODS[method](GRID[key], 3)
-    found = getattr(jask.from_numpy(GRID).at[key], method)(3)
+    found = getattr(disk(GRID).at[key], method)(3)
     assert_equal(found, expected)
 
 
 def test_divide_keeps_the_dtype():
     x = np.asarray([1.0, 2.0, 4.0], np.float32)
-    found = jask.from_numpy(x).at[1:].divide(4)
+    found = disk(x).at[1:].divide(4)
     assert_equal(found, np.asarray([1.0, 0.5, 1.0], np.float32))
 
 
 def test_a_function_is_applied_in_place():
-    found = jask.from_numpy(np.asarray([1.0, 4.0, 9.0])).at[1:].apply(jax.numpy.sqrt)
+    found = disk(np.asarray([1.0, 4.0, 9.0])).at[1:].apply(jax.numpy.sqrt)
     assert np.asarray(found).tolist() == [1.0, 2.0, 3.0]
-    assert np.asarray(jask.from_numpy(GRID).at[1, 1].get()).tolist() == [*GRID[1, 1]]
+    assert np.asarray(disk(GRID).at[1, 1].get()).tolist() == [*GRID[1, 1]]
 
 
 def test_setting_a_name_leaves_its_other_names_alone():
-    x = jask.from_numpy(GRID)
+    x = disk(GRID)
     whole, copy = x[...], jnp.asarray(x, copy=True)
     x[0] = -1
     assert_equal(whole, GRID)
@@ -117,7 +117,7 @@ def test_setting_is_refused_under_a_trace():
         return x
 
     with pytest.raises(TypeError, match=r"x\.at\[key\]\.set"):
-        jax.jit(f)(jask.from_numpy(GRID))
+        jax.jit(f)(disk(GRID))
 
 
 @pytest.mark.parametrize(
@@ -140,23 +140,23 @@ def test_setting_is_refused_under_a_trace():
 )
 def test_a_wrong_key_is_refused_at_the_call(key: Any, error: type[Exception]):
     with pytest.raises(error):
-        jask.from_numpy(GRID)[key]
+        disk(GRID)[key]
 
 
 def test_a_disk_array_in_memory_is_checked_too():
     with pytest.raises(IndexError, match="index 5 is out of bounds"):
-        jask.from_numpy(GRID)[jnp.asarray([5])]
+        disk(GRID)[jnp.asarray([5])]
     with pytest.raises(IndexError, match="out of bounds"):
-        jnp.take(jask.from_numpy(GRID), jnp.asarray([3]), axis=1)
+        jnp.take(disk(GRID), jnp.asarray([3]), axis=1)
 
 
 def test_a_mask_under_a_trace_is_a_concretization_error():
     with pytest.raises(jax.errors.ConcretizationTypeError, match="depends on values"):
-        jax.jit(lambda x: x[x > 5])(jask.from_numpy(GRID))
+        jax.jit(lambda x: x[x > 5])(disk(GRID))
 
 
 def test_a_run_time_index_selects_one_row():
-    x = jask.from_numpy(GRID)
+    x = disk(GRID)
     found = jax.jit(lambda a, i: jask.materialize(a[i]))(x, 1)
     assert_equal(found, GRID[1])
     assert_equal(x[jnp.argmax(jnp.asarray([0.0, 3.0]))], GRID[1])
@@ -164,16 +164,16 @@ def test_a_run_time_index_selects_one_row():
 
 @pytest.mark.parametrize("axis", [0, 1, -1, None])
 def test_take_is_numpys(axis: int | None):
-    k = np.asarray([1, -1, 0, 1])
-    found = jnp.take(jask.from_numpy(GRID), jask.from_numpy(k), axis=axis)
+    k: Any = np.asarray([1, -1, 0, 1])
+    found = jnp.take(disk(GRID), disk(k), axis=axis)
     assert_equal(found, np.take(GRID, k, axis=axis))
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_take_along_axis_is_numpys(axis: int):
     order = np.argsort(GRID, axis=axis)
-    x = jask.from_numpy(GRID)
-    found = jnp.take_along_axis(x, jask.from_numpy(order), axis=axis)
+    x = disk(GRID)
+    found = jnp.take_along_axis(x, disk(order), axis=axis)
     assert_equal(found, np.take_along_axis(GRID, order, axis=axis))
     with pytest.raises(TypeError, match="must be integers"):
         jnp.take_along_axis(x, jnp.zeros((2, 3, 4)), axis=axis)

@@ -8,9 +8,9 @@ import jax.numpy as real
 import numpy as np
 import pytest
 
-import jask
 import jask.numpy as jnp
 from jask.numpy._lift import REFUSED
+from tests.numpy.samples import disk, on_disk
 
 NAMES = [n for n in dir(real) if not n.startswith("_")]
 
@@ -89,12 +89,6 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 }
 
 
-def on_disk(x: Any) -> Any:
-    return jax.tree.map(
-        lambda v: jask.from_numpy(v) if isinstance(v, np.ndarray) else v, x
-    )
-
-
 @pytest.mark.parametrize("name", sorted(CALLS))
 def test_a_lifted_function_gives_what_jax_numpy_gives(name: str):
     args, kwargs = CALLS[name]
@@ -107,7 +101,7 @@ def test_a_lifted_function_gives_what_jax_numpy_gives(name: str):
         np.testing.assert_allclose(np.asarray(f), np.asarray(e), rtol=2e-5, atol=1e-5)
 
 
-EVALUATED = {
+EVALUATED: dict[str, tuple[Any, Any]] = {
     "argwhere": (np.argwhere, (A > 0,)),
     "flatnonzero": (np.flatnonzero, (A > 0,)),
     "union1d": (np.union1d, (V, V + 1)),
@@ -126,11 +120,11 @@ def test_a_shape_that_depends_on_values_is_evaluated_at_the_call(name: str):
 
 def test_a_shape_that_depends_on_values_is_refused_under_a_trace():
     with pytest.raises(jax.errors.ConcretizationTypeError, match="depends on values"):
-        jax.jit(jnp.unique)(jask.from_numpy(V))
+        jax.jit(jnp.unique)(disk(V))
 
 
 def test_with_a_size_it_is_lazy():
-    found = jnp.flatnonzero(jask.from_numpy(V) > 1, size=3, fill_value=-1)
+    found = jnp.flatnonzero(disk(V) > 1, size=3, fill_value=-1)
     assert np.asarray(found).tolist() == [0, 2, -1]
 
 

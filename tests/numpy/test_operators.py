@@ -4,12 +4,13 @@ import operator
 from typing import Any
 
 import jax
+import jax.numpy as real
 import numpy as np
 import pytest
 
 import jask
 import jask.numpy as jnp
-from tests.numpy.samples import assert_equal
+from tests.numpy.samples import assert_equal, disk
 
 I = np.asarray([7, -3, 2], np.int32)  # noqa: E741
 F = np.asarray([0.5, -2.0, 4.0])
@@ -25,35 +26,31 @@ SECOND = np.asarray([2, 3, 1], np.int32)
 
 @pytest.mark.parametrize("op", ARITHMETIC + BITS, ids=lambda f: f.__name__)
 def test_an_operator_works_both_ways_round(op: Any):
-    x, y = jask.from_numpy(I), jask.from_numpy(SECOND)
-    with np.errstate(all="ignore"):
-        for found, expected in (
-            (op(x, y), op(I, SECOND)),
-            (op(x, SECOND), op(I, SECOND)),
-            (op(SECOND, x), None if op in BITS[3:] else op(SECOND, I)),
-        ):
-            if expected is not None:
-                assert_equal(found, expected)
-    assert_equal(op(y, 2), op(SECOND, np.int32(2)))
-    assert_equal(op(2, y), op(np.int32(2), SECOND))
+    x, y = disk(I), disk(SECOND)
+    a, b = real.asarray(I), real.asarray(SECOND)
+    assert_equal(op(x, y), op(a, b))
+    assert_equal(op(x, SECOND), op(a, b))
+    assert_equal(op(SECOND, y), op(b, b))
+    assert_equal(op(y, 2), op(b, 2))
+    assert_equal(op(2, y), op(2, b))
 
 
 @pytest.mark.parametrize(
     "op", [operator.neg, operator.pos, operator.invert, abs], ids=lambda f: f.__name__
 )
 def test_a_unary_operator_is_numpys(op: Any):
-    assert_equal(op(jask.from_numpy(I)), op(I))
+    assert_equal(op(disk(I)), op(I))
 
 
 def test_divmod_and_round():
-    q, r = divmod(jask.from_numpy(I), 2)
+    q, r = divmod(disk(I), 2)
     assert_equal(q, I // np.int32(2))
     assert_equal(r, I % np.int32(2))
-    assert_equal(round(jask.from_numpy(F)), np.round(F))
+    assert_equal(round(disk(F)), np.round(F))
 
 
 def test_an_in_place_operator_rebinds_the_name():
-    x = y = jask.from_numpy(F)
+    x = y = disk(F)
     x += 1
     x *= 2
     assert_equal(x, (F + 1) * 2)
@@ -62,13 +59,13 @@ def test_an_in_place_operator_rebinds_the_name():
 
 def test_unknown_operands_are_left_to_python():
     with pytest.raises(TypeError, match="unsupported operand"):
-        jask.from_numpy(F) + "text"
+        disk(F) + "text"
     with pytest.raises(TypeError):
-        [1, 2] * jask.from_numpy(F)
+        [1, 2] * disk(F)
 
 
 def test_methods_take_what_jax_arrays_take():
-    x = jask.from_numpy(F.reshape(1, 3))
+    x = disk(F.reshape(1, 3))
     assert x.reshape(3).shape == x.reshape((3,)).shape == (3,)
     assert x.transpose(1, 0).shape == x.transpose((1, 0)).shape == (3, 1)
     assert_equal(x.astype("int8"), F.reshape(1, 3).astype("int8"))
@@ -78,7 +75,7 @@ def test_methods_take_what_jax_arrays_take():
 
 
 def test_the_namespace_and_the_device_are_jasks():
-    x = jask.from_numpy(F)
+    x = disk(F)
     assert x.__array_namespace__(api_version="2025.12") is jnp
     assert x.device == "disk"
     assert x.to_device("disk") is x
@@ -105,16 +102,16 @@ def test_everything_works_on_tracers():
     z = (F + y * 2 - 1) / (np.abs(F) + 1)
     z[0] = 5.0
     expected = z.sum() + z[0] + F @ y + F.mean() ** 2
-    disk = jask.from_numpy(F), jask.from_numpy(y)
-    np.testing.assert_allclose(f(*disk), expected, rtol=1e-12)
-    np.testing.assert_allclose(jax.jit(f)(*disk), expected, rtol=1e-12)
-    grad = jax.grad(f)(*disk)
+    operands = disk(F), disk(y)
+    np.testing.assert_allclose(f(*operands), expected, rtol=1e-12)
+    np.testing.assert_allclose(jax.jit(f)(*operands), expected, rtol=1e-12)
+    grad = jax.grad(f)(*operands)
     assert (grad.shape, grad.dtype) == ((3,), np.float64)
 
 
 def test_array_api_compat_knows_the_arrays():
     compat = pytest.importorskip("array_api_compat")
-    x = jask.from_numpy(F)
+    x = disk(F)
     assert compat.is_array_api_obj(x)
     assert compat.array_namespace(x) is jnp
     assert compat.device(x) == "disk"

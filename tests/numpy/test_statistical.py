@@ -8,7 +8,7 @@ import pytest
 
 import jask
 import jask.numpy as jnp
-from tests.numpy.samples import GRID, assert_equal
+from tests.numpy.samples import GRID, assert_equal, disk
 
 FLOATS = GRID.astype(np.float32) / 4 - 2
 AXES = [None, 0, -1, (0, 2), (-1, -2), ()]
@@ -20,7 +20,7 @@ REDUCTIONS = ["sum", "prod", "min", "max", "mean", "var", "std", "all", "any"]
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_a_reduction_is_jax_numpys(name: str, axis: Any, keepdims: bool):
     with jask.config(block_bytes=40):
-        x = jask.from_numpy(FLOATS)
+        x = disk(FLOATS)
         found = getattr(jnp, name)(x, axis=axis, keepdims=keepdims)
         expected = getattr(real, name)(FLOATS, axis=axis, keepdims=keepdims)
         assert_equal(found, expected, ulps=64)
@@ -32,18 +32,18 @@ def test_a_reduction_of_other_types_is_jax_numpys(name: str, dtype: str):
     a = (GRID[:, :, :2] % 3).astype(dtype)
     if (name, dtype) == ("max", "complex64"):
         a = a.real
-    found = getattr(jnp, name)(jask.from_numpy(a), axis=1)
+    found = getattr(jnp, name)(disk(a), axis=1)
     assert_equal(found, getattr(real, name)(a, axis=1), ulps=16)
 
 
 def test_a_method_is_the_function():
-    x = jask.from_numpy(FLOATS)
+    x = disk(FLOATS)
     for name in REDUCTIONS:
         assert_equal(getattr(x, name)(1), getattr(real, name)(FLOATS, 1), ulps=64)
 
 
 def test_dtype_where_and_initial_are_taken():
-    x, mask = jask.from_numpy(GRID), jask.from_numpy(GRID % 2 == 0)
+    x, mask = disk(GRID), disk(GRID % 2 == 0)
     even = GRID % 2 == 0
     assert_equal(jnp.sum(x, dtype=jnp.float32), GRID.sum(dtype=np.float32))
     assert_equal(jnp.sum(x, 0, where=mask), GRID.sum(0, where=even))
@@ -62,28 +62,28 @@ def test_running_sums_are_numpys(product: bool, dtype: str, include_initial: boo
     ours = jnp.cumulative_prod if product else jnp.cumulative_sum
     theirs = np.cumulative_prod if product else np.cumulative_sum
     with jask.config(block_bytes=24):
-        found = ours(jask.from_numpy(a), axis=1, include_initial=include_initial)
+        found = ours(disk(a), axis=1, include_initial=include_initial)
         expected = theirs(a, axis=1, include_initial=include_initial)
         assert_equal(found, expected, ulps=4)
 
 
 def test_running_sums_of_a_vector_need_no_axis():
-    assert_equal(jnp.cumulative_sum(jask.from_numpy(np.arange(4))), [0, 1, 3, 6])
+    assert_equal(jnp.cumulative_sum(disk(np.arange(4))), [0, 1, 3, 6])
     with pytest.raises(ValueError, match="axis must be given"):
-        jnp.cumulative_sum(jask.from_numpy(GRID))
+        jnp.cumulative_sum(disk(GRID))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2])
 @pytest.mark.parametrize("axis", [0, -1])
 def test_differences_are_numpys(axis: int, n: int):
-    x = jask.from_numpy(GRID)
+    x = disk(GRID)
     assert_equal(jnp.diff(x, axis=axis, n=n), np.diff(GRID, axis=axis, n=n))
     found = jnp.diff(x, axis=axis, prepend=x, append=0 * x)
     assert_equal(found, np.diff(GRID, axis=axis, prepend=GRID, append=0 * GRID))
 
 
 def test_an_empty_axis_has_a_sum_but_no_maximum():
-    x = jask.from_numpy(np.zeros((0, 3)))
+    x = disk(np.zeros((0, 3)))
     assert_equal(jnp.sum(x, axis=0), np.zeros(3))
     assert_equal(jnp.prod(x), np.float64(1))
     assert_equal(jnp.max(x, axis=1), np.zeros(0))
@@ -96,4 +96,4 @@ def test_an_empty_axis_has_a_sum_but_no_maximum():
 @pytest.mark.parametrize("axis", [3, -4, (0, 3), (1, -2), 1.5])
 def test_a_wrong_axis_is_refused_at_the_call(axis: Any):
     with pytest.raises((ValueError, IndexError, AttributeError, TypeError)):
-        jnp.sum(jask.from_numpy(GRID), axis=axis)
+        jnp.sum(disk(GRID), axis=axis)
