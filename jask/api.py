@@ -167,7 +167,8 @@ class _Array:
 
 
 _ARRAY = _Array()
-_OPERANDS = (DiskArray, jax.Array, np.ndarray, np.generic, bool, int, float, complex)
+_NUMBERS = (bool, int, float, complex)
+_OPERANDS = (DiskArray, jax.Array, jax.core.Tracer, np.ndarray, np.generic, *_NUMBERS)
 
 
 def lift(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import jax
 import numpy as np
@@ -27,6 +27,12 @@ __all__ = ["DiskArray", "from_numpy", "persist_all"]
 
 SMALL = 2**20
 """Bytes up to which `persist` keeps a value in memory instead of in scratch."""
+
+
+class _Binary(Protocol):
+    """An operator with one operand."""
+
+    def __call__(self, other: Any, /) -> Any: ...
 
 
 class DiskArray:
@@ -59,6 +65,47 @@ class DiskArray:
 
     node: Node
     """What computes it; not part of the public API."""
+
+    if TYPE_CHECKING:  # attached by jask.numpy.operators
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setitem__(self, key: Any, value: Any) -> None: ...
+        def __neg__(self) -> Any: ...
+        def __pos__(self) -> Any: ...
+        def __abs__(self) -> Any: ...
+        def __invert__(self) -> Any: ...
+
+        __add__: _Binary
+        __radd__: _Binary
+        __sub__: _Binary
+        __rsub__: _Binary
+        __mul__: _Binary
+        __rmul__: _Binary
+        __truediv__: _Binary
+        __rtruediv__: _Binary
+        __floordiv__: _Binary
+        __rfloordiv__: _Binary
+        __mod__: _Binary
+        __rmod__: _Binary
+        __pow__: _Binary
+        __rpow__: _Binary
+        __matmul__: _Binary
+        __rmatmul__: _Binary
+        __and__: _Binary
+        __rand__: _Binary
+        __or__: _Binary
+        __ror__: _Binary
+        __xor__: _Binary
+        __rxor__: _Binary
+        __lshift__: _Binary
+        __rlshift__: _Binary
+        __rshift__: _Binary
+        __rrshift__: _Binary
+        __lt__: _Binary
+        __le__: _Binary
+        __gt__: _Binary
+        __ge__: _Binary
+        __getitem__: _Binary
 
     def __init__(
         self,
@@ -155,22 +202,20 @@ class DiskArray:
         """Return the values as a read-only NumPy memory map of the file.
 
         An array without a file is persisted first; its scratch file lives as long as
-        this array.
+        this array. A file in the other byte order is mapped as it is.
 
         Examples
         --------
         >>> from_numpy(np.arange(3)).to_memmap()
         memmap([0, 1, 2])
         """
-        store = _store(self.node)
-        if getattr(store, "path", None) is None or getattr(store, "foreign", False):
-            persist_all([self], small=0)
-            store = _store(self.node)
-        offset = getattr(store, "offset", 0)
-        path: Path = getattr(store, "path")  # noqa: B009 - Stored has no path
         if not self.size:
-            return np.memmap.__new__(np.memmap, path, self.dtype, "r", shape=self.shape)
-        return np.memmap(path, self.dtype, "r", offset, self.shape)
+            return np.empty(self.shape, self.dtype).view(np.memmap)
+        if getattr(_store(self.node), "path", None) is None:
+            persist_all([self], small=0)
+        store = _store(self.node)
+        dtype = self.dtype.newbyteorder() if store.foreign else self.dtype
+        return np.memmap(store.path, dtype, "r", store.offset, self.shape)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001
         """Evaluate for NumPy; MemoryBudgetError if it does not fit the budget."""
@@ -232,7 +277,7 @@ class DiskArray:
         """Iterate over rows, which are lazy."""
         if not self.ndim:
             raise TypeError("iteration over a 0-d array")
-        return (self[i] for i in range(len(self)))  # type: ignore[index]
+        return (self[i] for i in range(len(self)))
 
 
 def _from_node(cls: type[DiskArray], node: Node) -> DiskArray:

@@ -60,7 +60,7 @@ def value_and_grad(
     Examples
     --------
     >>> import jask
-    >>> x = jask.from_numpy([1.0, 2.0])
+    >>> x = jask.from_numpy(jnp.float32([1, 2]))
     >>> value, g = value_and_grad(lambda x: (x * x).sum())(x)
     >>> float(value), jask.materialize(g).tolist()
     (5.0, [2.0, 4.0])
@@ -86,7 +86,7 @@ def grad(
     Examples
     --------
     >>> import jask
-    >>> g = grad(lambda x: (x * x).sum())(jask.from_numpy([1.0, 2.0]))
+    >>> g = grad(lambda x: (x * x).sum())(jask.from_numpy(jnp.float32([1, 2])))
     >>> jask.materialize(g).tolist()
     [2.0, 4.0]
     """

@@ -270,7 +270,7 @@ def _zeros(t: DiskArrayType) -> Any:
 def constant(fn: Callable[..., Any], t: DiskArrayType, *, name: str) -> Any:
     """Return `fn(shape=..., dtype=...)`, such as zeros, of this very type."""
     static = {"shape": t.shape, "dtype": t.dtype}
-    return apply(fn, name=name, static=static, x64=is_64_bit(t.dtype) or None)
+    return apply(fn, name=name, static=static, x64=is_64_bit(t.dtype))
 
 
 def _add(x: Any, y: Any) -> Any:

@@ -45,4 +45,5 @@ def _value(node: Node, values: dict[int, Any]) -> Any:
             with jax.enable_x64(operation.x64):
                 out = _jitted(operation)(*operands)
             return np.asarray(jax.tree.leaves(out)[index])
-    raise AssertionError(node)
+        case _:
+            raise AssertionError(node)

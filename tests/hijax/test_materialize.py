@@ -13,6 +13,7 @@ import jask.numpy as dnp
 from jask import materialize
 from jask.config import current
 from jask.errors import MemoryBudgetError
+from jask.execute import run
 from jask.hijax import materialize as hm
 from jask.trace.counters import COUNTERS
 
@@ -101,13 +102,13 @@ def test_a_materialize_that_needs_the_first_value_is_another_evaluation():
 
 def test_the_settings_of_the_call_reach_the_callback(monkeypatch):
     seen = []
-    real = hm.run.evaluate
+    real = run.evaluate
 
     def spy(nodes, to):
         seen.append((current().memory_budget, threading.current_thread()))
         return real(nodes, to)
 
-    monkeypatch.setattr(hm.run, "evaluate", spy)
+    monkeypatch.setattr(run, "evaluate", spy)
     f = jax.jit(lambda x: materialize(dnp.sum(x)))
     with jask.config(memory_budget="123MB"):
         assert float(f(disk([1, 2]))) == 3

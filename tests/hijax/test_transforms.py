@@ -132,7 +132,8 @@ CASES = {
 def test_a_transformation_agrees_with_jax_numpy(name):
     got = jax.tree.map(np.asarray, CASES[name](DISK))
     want = jax.tree.map(np.asarray, CASES[name](MEMORY))
-    assert jax.tree.structure(got) == jax.tree.structure(want)
+    got_tree: Any = jax.tree.structure(got)
+    assert got_tree == jax.tree.structure(want)
     for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         assert g.dtype == w.dtype
         np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5)

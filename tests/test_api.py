@@ -1,0 +1,154 @@
+"""open, save, persist, lift and explain."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jask
+import jask.numpy as dnp
+from jask.errors import FileFormatError
+from jask.trace.counters import COUNTERS
+
+F32 = np.float32
+A = np.arange(6, dtype=F32).reshape(2, 3)
+
+
+@pytest.fixture
+def file(tmp_path):
+    np.save(tmp_path / "a.npy", A)
+    return tmp_path / "a.npy"
+
+
+# ---- open
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["<f4", ">f8", "?", "<i2", ">u8", "<c8"])
+def test_a_file_opens_whatever_its_order_and_byte_order(tmp_path, order, dtype):
+    a = np.asarray(np.arange(24).reshape(2, 3, 4) % 5, dtype, order=order)
+    np.save(tmp_path / "a.npy", a)
+    x = jask.open(tmp_path / "a.npy")
+    assert x.shape == a.shape
+    assert x.dtype == a.dtype.newbyteorder("=")
+    assert x.filename == str(tmp_path / "a.npy")
+    np.testing.assert_array_equal(x, a)
+
+
+def test_a_raw_file_opens_with_dtype_shape_and_offset(tmp_path):
+    (tmp_path / "a.raw").write_bytes(b"head" + A.tobytes())
+    x = jask.open(tmp_path / "a.raw", dtype=F32, shape=(2, 3), offset=4)
+    np.testing.assert_array_equal(x, A)
+    flat = jask.open(tmp_path / "a.raw", dtype=F32, shape=6, offset=4)
+    np.testing.assert_array_equal(flat, A.ravel())
+
+
+def test_what_cannot_be_opened_says_why(tmp_path, file):
+    with pytest.raises(FileNotFoundError):
+        jask.open(tmp_path / "none.npy")
+    with pytest.raises(ValueError, match="mode"):
+        jask.open(file, mode="w")  # type: ignore[arg-type]
+    with pytest.raises(NotImplementedError, match="mmap"):
+        jask.open(file, mmap=True)
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(FileFormatError, match=r"a\.npy"):
+        jask.open(file)
+
+
+# ---- save
+
+
+def test_save_writes_what_numpy_reads(tmp_path, file):
+    x = jask.open(file)
+    jask.save(tmp_path / "b.npy", x + x)
+    jask.save(str(tmp_path / "c.npy"), A)
+    np.testing.assert_array_equal(np.load(tmp_path / "b.npy"), 2 * A)
+    np.testing.assert_array_equal(np.load(tmp_path / "c.npy"), A)
+
+
+def test_several_files_are_one_evaluation(tmp_path, file):
+    x = jask.open(file)
+    before = COUNTERS.evaluations
+    jask.save({tmp_path / "b.npy": x.T, tmp_path / "c.npy": dnp.sum(x)})
+    assert COUNTERS.evaluations == before + 1
+    np.testing.assert_array_equal(np.load(tmp_path / "b.npy"), A.T)
+    assert np.load(tmp_path / "c.npy") == A.sum()
+
+
+def test_an_array_can_be_saved_over_what_it_reads(file):
+    x = jask.open(file)
+    jask.save(file, x[::-1] * F32(2))
+    np.testing.assert_array_equal(np.load(file), A[::-1] * 2)
+
+
+def test_two_files_can_change_places(tmp_path):
+    b, c = tmp_path / "b.npy", tmp_path / "c.npy"
+    np.save(b, A)
+    np.save(c, -A)
+    jask.save({b: jask.open(c), c: jask.open(b)})
+    np.testing.assert_array_equal(np.load(b), -A)
+    np.testing.assert_array_equal(np.load(c), A)
+
+
+def test_saving_under_a_trace_is_refused(tmp_path, file):
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="Writing"):
+        jax.jit(lambda x: jask.save(tmp_path / "b.npy", x))(jask.open(file))
+    assert not (tmp_path / "b.npy").exists()
+
+
+# ---- persist
+
+
+def test_persist_evaluates_several_at_once(file):
+    x = jask.open(file)
+    y, z = x + x, dnp.sum(x)
+    before = COUNTERS.evaluations
+    got = jask.persist(y, z)
+    assert got[0] is y
+    assert got[1] is z
+    assert COUNTERS.evaluations == before + 1
+    np.testing.assert_array_equal(y, 2 * A)
+    assert jask.persist(y) is y
+
+
+# ---- lift
+
+
+def test_a_lifted_function_takes_trees_of_disk_and_memory():
+    @jask.lift
+    def f(params, x, *, scale, kind, extra=None):
+        assert kind == "linear"
+        assert extra is None
+        return {"y": (x @ params["w"] + params["b"]) * scale}
+
+    params = {"w": jnp.ones(3, F32), "b": F32(1)}
+    got = f(params, jask.from_numpy(A), scale=2.0, kind="linear")
+    assert isinstance(got["y"], jask.DiskArray)
+    np.testing.assert_allclose(got["y"], (A.sum(1) + 1) * 2)
+
+
+def test_a_lifted_function_has_derivatives():
+    softplus = jask.lift(jax.nn.softplus)
+    x = jask.from_numpy(A)
+    g = jax.grad(lambda x: jask.materialize(softplus(x).sum()))(x)
+    np.testing.assert_allclose(g, jax.nn.sigmoid(A), rtol=1e-5)
+
+
+def test_a_lifted_function_is_one_operation_for_equal_static_arguments():
+    traces = []
+
+    @jask.lift
+    def f(x, how):
+        traces.append(how)
+        return x
+
+    x = jask.from_numpy(A)
+    for how in ("a", "a", "b"):
+        f(x, how)
+    assert traces == ["a", "b"]
+
+
+def test_a_plan_can_be_read_without_evaluating(file):
+    before = COUNTERS.evaluations
+    assert "pass" in jask.explain(dnp.sum(jask.open(file)))
+    assert COUNTERS.evaluations == before
