@@ -10,6 +10,8 @@ from pathlib import Path
 import jax
 import pytest
 
+from jask.config import current, set_memory_budget
+
 
 @pytest.fixture(autouse=True)
 def _as_a_user_sees_it(
@@ -19,5 +21,7 @@ def _as_a_user_sees_it(
         yield
         return
     monkeypatch.chdir(tmp_path)
+    budget = current().memory_budget
     with jax.enable_x64(new_val=False), jax.numpy_dtype_promotion("standard"):
         yield
+    set_memory_budget(budget)

@@ -66,7 +66,10 @@ def compare_file(out: Path, shape: tuple[int, int], right: dict, rtol: float) ->
         np.testing.assert_allclose(
             row, expected, rtol=rtol, atol=rtol * np.abs(expected).max()
         )
-    off = np.abs(got["sums"] - right["sums"]) > CHECKSUM_TOLERANCE * right["scales"]
+    # Rounding may shift all elements of a block one way; an exchange moves it by a scale.
+    counts = np.array([w.stop - w.start for w in blocks_of(shape[0])]) * shape[1]
+    allowed = right["scales"] * (CHECKSUM_TOLERANCE + rtol * np.sqrt(counts))
+    off = np.abs(got["sums"] - right["sums"]) > allowed
     assert not off.any(), (
         f"{off.sum()} of {off.size} blocks differ: {np.flatnonzero(off)[:9]}"
     )

@@ -30,7 +30,7 @@ from workloads import ORDER
 HERE = Path(__file__).parent
 LIBRARIES = ("expert", "jask", "dask", "cubed", "blosc2")
 SAMPLE_SECONDS = 0.004
-LIMIT_SECONDS = 300
+LIMIT_SECONDS = 180
 UNITS = {
     "kB": 10**3,
     "MB": 10**6,
