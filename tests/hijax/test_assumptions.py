@@ -1,0 +1,140 @@
+"""What jask assumes of JAX without JAX promising it; see jask/hijax/README.md."""
+
+import contextlib
+import gc
+import threading
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jask
+from jask._jax import io_callback, is_lowering, kernel_device
+from jask.hijax.apply import Op, apply
+from jask.hijax.handles import _aligned_int32
+from jask.trace.graph import Handle, Source
+
+F32 = np.float32
+INT = jax.ShapeDtypeStruct((), np.int32)
+
+
+class Gate:
+    """An int32 argument whose death is seen, and a callback that waits."""
+
+    def __init__(self) -> None:
+        self.open, self.entered = threading.Event(), threading.Event()
+        buffer, scalar = _aligned_int32()
+        scalar[...] = 7
+        self.dead = weakref.ref(buffer)
+        self.argument = jax.device_put(scalar, may_alias=True)
+
+    def wait(self, handle):
+        self.entered.set()
+        assert self.open.wait(30)
+        return np.asarray(handle)
+
+
+@pytest.fixture(scope="module")
+def late():
+    big = jnp.ones((1200, 1200), F32) * F32(1e-3)
+    product = jax.jit(lambda w: (w @ w @ w @ w)[0, 0])
+    product(big).block_until_ready()
+    return lambda: product(big)
+
+
+@pytest.mark.parametrize("end", ["result kept", "result dropped", "failure"])
+def test_an_aliased_argument_lives_as_long_as_its_call(late, end, caplog):
+    gate = Gate()
+
+    def callback(handle, _):
+        gate.wait(handle)
+        if end == "failure":
+            raise ValueError("no")
+        return np.asarray(handle)
+
+    f = jax.jit(lambda h, w: io_callback(callback, INT, h, w))
+    result = f(gate.argument, late())
+    del gate.argument
+    if end == "result dropped":
+        del result
+    assert gate.entered.wait(30)
+    gc.collect()
+    assert gate.dead() is not None
+    gate.open.set()
+    with contextlib.suppress(jax.errors.JaxRuntimeError):
+        jax.effects_barrier()
+    for _ in range(100):
+        gc.collect()
+        jnp.zeros(()).block_until_ready()
+        if gate.dead() is None:
+            break
+    assert gate.dead() is None
+
+
+def test_a_callback_lives_as_long_as_its_program():
+    class Thing:
+        value = np.int32(3)
+
+    thing = Thing()
+    seen = weakref.ref(thing)
+    f = jax.jit(lambda thing=thing: jax.pure_callback(lambda: thing.value, INT))
+    assert int(f()) == 3
+    del thing
+    gc.collect()
+    assert seen() is not None
+    assert int(f()) == 3
+
+
+def test_an_unused_pure_callback_does_not_run():
+    ran = []
+
+    def callback(x):
+        ran.append(1)
+        return x
+
+    @jax.jit
+    def f(x):
+        jax.pure_callback(callback, INT, x)
+        return x + np.int32(1)
+
+    assert int(f(np.int32(1))) == 2
+    assert not ran
+
+
+def test_kernels_run_on_a_client_of_their_own():
+    with kernel_device():
+        x = jnp.ones(3)
+        y = jax.jit(lambda x: x + x)(x)
+    [device] = y.devices()
+    assert device.client is not jax.devices("cpu")[0].client
+    assert jnp.ones(3).devices() == {jax.devices("cpu")[0]}
+    assert y.tolist() == [2, 2, 2]
+
+
+def test_expand_sees_arrays_eagerly_and_symbols_while_lowering(monkeypatch):
+    seen = []
+    real = Op.expand
+
+    def spy(self, *args):
+        seen.append((is_lowering(), type(args[0].node)))
+        return real(self, *args)
+
+    monkeypatch.setattr(Op, "expand", spy)
+    x = jask.from_numpy(np.ones(3, F32))
+
+    def f(x):
+        return apply(jnp.sin, x, name="sin")
+
+    f(x)
+    assert seen == [(False, Source)]
+    seen.clear()
+    jax.jit(f)(x)
+    assert seen == [(True, Handle)]
+
+
+def test_jax_grad_makes_the_cotangent_of_a_loss_itself():
+    """If this changes, a loss on disk may become possible for jax.grad."""
+    with pytest.raises(TypeError, match="abstract value"):
+        jax.grad(lambda x: apply(jnp.sum, x, name="sum"))(jask.from_numpy([1.0]))
