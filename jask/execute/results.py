@@ -178,11 +178,12 @@ def _sources(program: Program, leaves: Sequence[Node]) -> dict[Var, Any]:
     sources: dict[Var, Any] = {}
     for var, node in zip(program.leaves, leaves, strict=True):
         if isinstance(node, Source):
-            sources[var] = node.store
             node.store.check()
+            same = var.shape == node.shape
+            sources[var] = node.store if same else node.store.reshaped(var.shape)
         else:
             assert isinstance(node, Dense)
-            array = np.asarray(node.value, node.dtype)
+            array = np.asarray(node.value, node.dtype).reshape(var.shape)
             sources[var] = MemoryStore(array, copy=False)
     for var, array in program.constants.items():
         sources[var] = MemoryStore(array, copy=False)

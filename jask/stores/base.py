@@ -38,6 +38,9 @@ class Store(Protocol):
     def write(self, box: Box, block: np.ndarray[Any, Any]) -> None:
         """Store `block`, an array of the box's shape, at `box`."""
 
+    def reshaped(self, shape: tuple[int, ...]) -> "Store":
+        """Return the same elements, in row-major order, as an array of this shape."""
+
     def prefetch(self, box: Box) -> None:
         """Hint that `box` is read soon; must return at once."""
 

@@ -40,6 +40,10 @@ class MemoryStore:
         if copy:
             self._array.flags.writeable = False
 
+    def reshaped(self, shape: tuple[int, ...]) -> "MemoryStore":
+        """Return the same values as an array of another shape."""
+        return MemoryStore(self._array.reshape(shape), copy=False)
+
     def __repr__(self) -> str:
         """Return the kind, shape and element type."""
         return f"MemoryStore({self.shape}, {self.dtype})"

@@ -82,6 +82,11 @@ class RawStore:
         self._mapped: Array | None = None
         self._map_lock = threading.Lock()
 
+    def reshaped(self, shape: tuple[int, ...]) -> "RawStore":
+        """Return the same bytes as an array of another shape, for reading."""
+        stored = self._dtype.newbyteorder("S") if self._foreign else self._dtype
+        return RawStore(self._file, shape, stored, self._offset)
+
     def __repr__(self) -> str:
         """Return the kind, path, shape and element type."""
         name = type(self).__name__

@@ -6,6 +6,7 @@ To test a store, subclass `StoreTests` in a test module and say how one is made.
 and crash safety visible.
 """
 
+import copy
 import tempfile
 import threading
 import time
@@ -166,6 +167,16 @@ class StoreTests:
             right = array.copy()
             right[box.slices] = block
             _assert_bits(read_all(store), right)
+            store.close()
+
+    @_inherited
+    @given(array=arrays())
+    def test_a_reshaped_store_has_the_same_elements(self, array: Array) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            store = self.make(array, Path(directory))
+            flat = store.reshaped((array.size,))
+            assert flat.shape == (array.size,)
+            _assert_bits(read_all(flat), array.reshape(-1))
             store.close()
 
     def test_a_read_only_store_refuses_to_be_written(self, tmp_path: Path) -> None:
@@ -342,6 +353,12 @@ class WrappedStore:
     def write(self, box: Box, block: Array) -> None:
         """Write to the wrapped store."""
         self.store.write(box, block)
+
+    def reshaped(self, shape: tuple[int, ...]) -> "WrappedStore":
+        """Return the same store around another shape of the same elements."""
+        view = copy.copy(self)
+        view.store = self.store.reshaped(shape)
+        return view
 
     def prefetch(self, box: Box) -> None:
         """Pass the hint on."""

@@ -114,7 +114,7 @@ class _Builder:
                 results=((shape, dtype),),
             )
             parts += self.step(part, [operand])
-            at += length
+            at += int(length)
         return parts
 
     def equation(

@@ -29,6 +29,9 @@ class Stored(Protocol):
     def on_disk(self) -> bool:
         """Whether reading costs I/O."""
 
+    def reshaped(self, shape: Shape) -> "Stored":
+        """Return the same elements, in row-major order, as an array of this shape."""
+
     def check(self) -> None:
         """Raise SourceChangedError if the file is not the one that was opened."""
 

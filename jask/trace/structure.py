@@ -154,8 +154,8 @@ def _spec(node: Node) -> LeafSpec:
 def structure(targets: Sequence[Node]) -> Structure:
     """Return what the targets compute, by value, and the leaves it is computed from.
 
-    Uses of one leaf, sources with the same store, and in-memory leaves that hold the same
-    object are one leaf.
+    Uses of one leaf, sources with the same store, and in-memory leaves that hold the
+    same object are one leaf.
 
     Examples
     --------
