@@ -11,6 +11,7 @@ from jask.numpy import (
     creation,
     dtypes,
     elementwise,
+    facts,
     fft,
     indexing,
     inspection,
@@ -33,6 +34,7 @@ from jask.numpy.conversion import *  # noqa: F403 - its __all__
 from jask.numpy.creation import *  # noqa: F403 - its __all__
 from jask.numpy.dtypes import *  # noqa: F403 - its __all__
 from jask.numpy.elementwise import *  # noqa: F403 - its __all__
+from jask.numpy.facts import *  # noqa: F403 - its __all__
 from jask.numpy.indexing import *  # noqa: F403 - its __all__
 from jask.numpy.inspection import *  # noqa: F403 - its __all__
 from jask.numpy.jax_names import *  # noqa: F403 - its __all__
@@ -60,6 +62,7 @@ __all__ = [  # noqa: PLE0604 - lists of names
     *creation.__all__,
     *dtypes.__all__,
     *elementwise.__all__,
+    *facts.__all__,
     *indexing.__all__,
     *inspection.__all__,
     *jax_names.__all__,

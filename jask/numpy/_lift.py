@@ -238,7 +238,7 @@ def made(function: Function, *, module: str) -> Function:
     def make(*args: Any, **kwargs: Any) -> Any:
         return _wrapped(function(*args, **kwargs))
 
-    doc = f"{name} of `jax.numpy`; the result is in memory.\n"
+    doc = f"What `jax.numpy.{name}` makes, in memory, as a DiskArray.\n"
     return finish(make, name, module, doc)
 
 

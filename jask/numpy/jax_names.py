@@ -7,14 +7,11 @@ of `jax.numpy` and wants each in one of these places.
 """
 
 from functools import partial
-from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 
 from jask.numpy import _lift, binary, elementwise, statistical, unary
 from jask.numpy._engine import DiskArray
-from jask.numpy._table import Array, is_array, ndim_of, shape_of
 
 _lifted = partial(_lift.lifted, module=__name__)
 _evaluated = partial(_lift.evaluated, module=__name__)
@@ -265,55 +262,6 @@ ogrid = _lift.IndexMaker(jnp.ogrid)
 r_ = _lift.IndexMaker(jnp.r_)
 
 
-def diag_indices_from(arr: Any) -> tuple[Array, ...]:
-    """Return the indices of the main diagonal of an array; its values are not read."""
-    shape = shape_of(arr)
-    if len(set(shape)) != 1 or len(shape) < 2:
-        msg = f"diag_indices_from: needs two or more equal axes; got shape {shape}."
-        raise ValueError(msg)
-    return tuple(diag_indices(shape[0], len(shape)))
-
-
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
-    """Return the indices of the lower triangle of a matrix; its values are not read."""
-    rows, columns = shape_of(arr)
-    return tuple(tril_indices(rows, k, columns))
-
-
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
-    """Return the indices of the upper triangle of a matrix; its values are not read."""
-    rows, columns = shape_of(arr)
-    return tuple(triu_indices(rows, k, columns))
-
-
-def iscomplexobj(x: Any) -> bool:
-    """Return whether an array or a scalar is of a complex type."""
-    return isinstance(x, complex) or (
-        is_array(x) and bool(jnp.issubdtype(x.dtype, jnp.complexfloating))
-    )
-
-
-def isrealobj(x: Any) -> bool:
-    """Return whether an array or a scalar is of a real type."""
-    return not iscomplexobj(x)
-
-
-def ndim(a: Any) -> int:
-    """Return the number of axes; the values are not read."""
-    return ndim_of(a) if is_array(a) else int(np.ndim(a))
-
-
-def shape(a: Any) -> tuple[int, ...]:
-    """Return the shape; the values are not read."""
-    return shape_of(a) if is_array(a) else tuple(np.shape(a))
-
-
-def size(a: Any, axis: int | None = None) -> int:
-    """Return the number of elements, or of those along an axis."""
-    lengths = shape(a)
-    return int(np.prod(lengths, dtype=object)) if axis is None else lengths[axis]
-
-
 __all__ = [
     "ComplexWarning", "absolute", "allclose", "amax", "amin", "angle", "append",
     "apply_along_axis", "apply_over_axes", "arccos", "arccosh", "arcsin", "arcsinh",
@@ -324,7 +272,7 @@ __all__ = [
     "character", "choose", "column_stack", "complex_", "complexfloating",
     "compress", "conjugate", "convolve", "copy", "corrcoef", "correlate", "cov",
     "cross", "csingle", "cumprod", "cumsum", "deg2rad", "degrees", "delete", "diag",
-    "diag_indices", "diag_indices_from", "diagflat", "diagonal", "digitize",
+    "diag_indices", "diagflat", "diagonal", "digitize",
     "divmod", "dot", "double", "dsplit", "dstack", "dtype", "ediff1d", "einsum",
     "exp2", "extract", "fabs", "fill_diagonal", "flatnonzero", "flexible", "fliplr",
     "flipud", "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4",
@@ -336,22 +284,22 @@ __all__ = [
     "histogram2d", "histogram_bin_edges", "histogramdd", "hsplit", "hstack", "i0",
     "identity", "index_exp", "indices", "inexact", "inner", "insert", "int1",
     "int2", "int4", "int_", "integer", "interp", "intersect1d", "invert", "isclose",
-    "iscomplex", "iscomplexobj", "isneginf", "isposinf", "isreal", "isrealobj",
-    "isscalar", "issubdtype", "iterable", "ix_", "kaiser", "kron", "lcm", "ldexp",
+    "iscomplex", "isneginf", "isposinf", "isreal", "isscalar",
+    "issubdtype", "iterable", "ix_", "kaiser", "kron", "lcm", "ldexp",
     "left_shift", "lexsort", "logaddexp2", "logspace", "mask_indices", "matvec",
     "median", "mgrid", "minmax", "mod", "modf", "nan_to_num", "nanargmax",
     "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian",
     "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum",
-    "nanvar", "ndarray", "ndim", "number", "object_", "ogrid", "outer", "packbits",
+    "nanvar", "ndarray", "number", "object_", "ogrid", "outer", "packbits",
     "pad", "partition", "percentile", "piecewise", "place", "poly", "polyadd",
     "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval",
     "power", "printoptions", "promote_types", "ptp", "put", "put_along_axis",
     "quantile", "r_", "rad2deg", "radians", "ravel_multi_index", "resize",
     "right_shift", "rint", "rollaxis", "roots", "rot90", "s_", "select",
-    "set_printoptions", "setdiff1d", "setxor1d", "shape", "signedinteger", "sinc",
-    "single", "size", "sort_complex", "spacing", "split", "top_k", "trace",
-    "trapezoid", "tri", "tril_indices", "tril_indices_from", "trim_zeros",
-    "triu_indices", "triu_indices_from", "true_divide", "uint", "uint1", "uint2",
+    "set_printoptions", "setdiff1d", "setxor1d", "signedinteger", "sinc",
+    "single", "sort_complex", "spacing", "split", "top_k", "trace",
+    "trapezoid", "tri", "tril_indices", "trim_zeros",
+    "triu_indices", "true_divide", "uint", "uint1", "uint2",
     "uint4", "union1d", "unique", "unpackbits", "unravel_index", "unsignedinteger",
     "unwrap", "vander", "vdot", "vecmat", "vsplit", "vstack",
 ]  # fmt: skip
