@@ -18,6 +18,7 @@ from jask.plan.roots import all_roots
 from jask.plan.search import search
 from jask.rules._table import REFUSALS
 from jask.trace.ir import Program, Var
+from jask.trace.rewrite import online_softmax
 
 REREAD = 4
 """A plan that reads its files this many times is compared with a cautious one."""
@@ -49,6 +50,8 @@ def make_plan(
         for out in eqn.outputs:
             natural: Place = "disk" if out.nbytes > limits.small else "memory"
             places[out] = wanted.get(out, natural)
+    if _join_softmax(program, places, limits, links):
+        return make_plan(program, leaf_places, wanted, limits)
     bold, local = _attempt(program, places, wanted, limits, links, cautious=False)
     best = bold
     if local and (not _fits(bold) or _rereads(bold, program)):
@@ -60,6 +63,21 @@ def make_plan(
         if p.memory > limits.memory - best.kept:
             raise MemoryBudgetError(_too_large(p, best, links))
     return best
+
+
+def _join_softmax(
+    program: Program, places: Mapping[Var, Place], limits: Limits, links: Links
+) -> bool:
+    """Join maximum and sum of exponentials where the maximum ends a pass, in place.
+
+    Returns whether the program was changed.
+    """
+    if not any(e.name == "reduce_max" for e in program.equations):
+        return False
+    before = len(program.equations)
+    cut = Decider(program, places, limits, links, cautious=False).cut
+    online_softmax(program, lambda maximum: maximum.outputs[0] in cut)
+    return len(program.equations) != before
 
 
 def _attempt(

@@ -143,3 +143,9 @@ def test_a_plan_without_its_last_pass_is_found_out():
     )
     with pytest.raises(PlanError, match="never written"):
         check(broken, program)
+
+
+def test_the_parts_of_a_softmax_over_long_rows_are_one_fold():
+    plan, program = plan_of(call(jax.nn.softmax, source((8, 1 << 26))), BIG)
+    assert [e.name for e in program.equations][:1] == ["logsumexp_parts"]
+    assert len(plan.passes) == 2
