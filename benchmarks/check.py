@@ -66,7 +66,7 @@ def compare_file(out: Path, shape: tuple[int, int], right: dict, rtol: float) ->
         np.testing.assert_allclose(
             row, expected, rtol=rtol, atol=rtol * np.abs(expected).max()
         )
-    # Rounding may shift all elements of a block one way; an exchange moves it by a scale.
+    # Rounding may shift all elements of a block one way, an exchange by a scale.
     counts = np.array([w.stop - w.start for w in blocks_of(shape[0])]) * shape[1]
     allowed = right["scales"] * (CHECKSUM_TOLERANCE + rtol * np.sqrt(counts))
     off = np.abs(got["sums"] - right["sums"]) > allowed

@@ -2,12 +2,15 @@
 
 import argparse
 import importlib.metadata
+import io
 import platform
 import signal
 import sys
 import tempfile
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
+
+import jax
 
 import jask
 from jask.config import current
@@ -55,20 +58,45 @@ def _print_info() -> None:
 
 def _guarded(options: argparse.Namespace) -> int:
     """Run the demo; turn what a user can mend into one line, and clean up on a stop."""
-    signal.signal(signal.SIGTERM, _stop)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # seen at once through a pipe too
+    stop = _Stop()
     try:
-        run_demo(options)
-    except (DemoError, JaskError) as error:
+        with stop:
+            run_demo(options)
+    except (DemoError, JaskError, OSError) as error:
         print(f"jask demo: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, jax.errors.JaxRuntimeError):
+        if not stop.asked:
+            raise
         print("jask demo: stopped; its scratch files are removed", file=sys.stderr)
         return 130
     return 0
 
 
-def _stop(_number: int, _frame: object) -> NoReturn:
-    raise KeyboardInterrupt
+class _Stop:
+    """Turns Ctrl-C and SIGTERM into KeyboardInterrupt, and remembers it.
+
+    In a jitted call the interrupt reaches its caller as a JaxRuntimeError.
+    """
+
+    SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: list[Any] = []
+
+    def _handle(self, _number: int, _frame: object) -> NoReturn:
+        self.asked = True
+        raise KeyboardInterrupt
+
+    def __enter__(self) -> None:
+        self._before = [signal.signal(s, self._handle) for s in self.SIGNALS]
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in zip(self.SIGNALS, self._before, strict=True):
+            signal.signal(number, handler)
 
 
 if __name__ == "__main__":

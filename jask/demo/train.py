@@ -94,7 +94,8 @@ def plan_of_step(params: Params, x: OnDisk, labels: OnDisk) -> str:
 def accuracy(params: Params, x: OnDisk, labels: OnDisk) -> float:
     """Return the fraction of rows whose label is predicted."""
     right = jnp.argmax(scores(params, x), axis=-1) == labels.astype(np.int64)
-    return float(jask.materialize(jnp.sum(right))) / labels.size
+    count = float(jask.materialize(jnp.sum(right)))
+    return count / int(labels.size)
 
 
 def save_predictions(params: Params, files: dict[Path, OnDisk]) -> None:

@@ -1,0 +1,87 @@
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jask.__main__ import main
+
+
+def test_the_demo_learns_and_cleans_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    size = ["--size", "16MB", "--budget", "4MB", "--steps", "12"]
+    assert main(["demo", *size]) == 0
+    out = capsys.readouterr().out
+    accuracy = float(out.split("test accuracy ")[1].split("%")[0])
+    assert accuracy > 90
+    assert out.count("loss") == 12
+    assert "the plan of one training step" in out
+    assert "measured peak" in out
+    assert not list(tmp_path.iterdir())
+
+
+def test_kept_files_hold_the_predictions(tmp_path: Path):
+    x = np.random.default_rng(0).standard_normal((4000, 3)).astype(np.float32)
+    y = (x[:, 0] > 0).astype(np.int64)
+    np.save(tmp_path / "X.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    keep = tmp_path / "kept"
+    own = ["--data", str(tmp_path / "X.npy"), "--labels", str(tmp_path / "y.npy")]
+    assert main(["demo", *own, "--keep", str(keep), "--steps", "15"]) == 0
+    held = np.load(keep / "held_predictions.npy")
+    assert (held == y[::10]).mean() > 0.95
+    assert np.load(keep / "predictions.npy").shape == (400, 9)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--data", "X.npy"],
+        ["--steps", "0"],
+        ["--size", "1GBB"],
+        ["--budget", "-1"],
+        ["--data", "missing.npy", "--labels", "missing.npy"],
+    ],
+    ids=" ".join,
+)
+def test_bad_options_are_one_line_and_status_2(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+):
+    assert main(["demo", *options]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("jask demo: ")
+    assert error.count("\n") == 1
+
+
+def test_info_names_versions_and_budget(capsys: pytest.CaptureFixture[str]):
+    assert main(["info"]) == 0
+    out = capsys.readouterr().out
+    assert f"numpy {np.__version__}" in out
+    assert "memory budget" in out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_stopped_demo_leaves_nothing_behind(tmp_path: Path, name: str):
+    command = [sys.executable, "-m", "jask", "demo", "--size", "200MB"]
+    process = subprocess.Popen(
+        command,
+        env={"TMPDIR": str(tmp_path), "PATH": "", "JAX_PLATFORMS": "cpu"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    while "loss" not in process.stdout.readline():
+        assert process.poll() is None, process.communicate()[1]
+    time.sleep(0.2)
+    process.send_signal(getattr(signal, name))
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert "stopped" in error
+    assert not list(tmp_path.iterdir())
