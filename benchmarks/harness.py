@@ -133,7 +133,7 @@ def convert(workload, library: str, paths, out: Path) -> None:
             chunks = getattr(workload, "_chunks", no_chunks)(path)
             if path.name.startswith(("y-", "label-")):
                 x = np.load(paths["x"], mmap_mode="r")
-                chunks = peers.row_chunks(x.shape)[:1]
+                chunks = peers.even_chunks(x.shape)[:1]
             peers.cubed_array(path, out, chunks)
 
 

@@ -27,6 +27,16 @@ def row_chunks(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (min(max(CHUNK_BYTES // width, 1), shape[0]), *shape[1:])
 
 
+def even_chunks(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return `row_chunks` that divide the rows, if any near there do.
+
+    cubed's cumulative sum refuses others.
+    """
+    most, *rest = row_chunks(shape)
+    near = range(most, most // 2, -1)
+    return (next((n for n in near if shape[0] % n == 0), most), *rest)
+
+
 def dask_array(path: Path, chunks: tuple[int, ...] | None = None):
     """Open a `.npy` file as a dask array, on two threads from now on."""
     import dask
@@ -59,7 +69,7 @@ def cubed_array(path: Path, out: Path, chunks: tuple[int, ...] | None = None):
         executor_name="threads",
         executor_options={"max_workers": 2},
     )
-    zarr = as_zarr(path, chunks or row_chunks(shape))
+    zarr = as_zarr(path, chunks or even_chunks(shape))
     return cubed.from_zarr(str(zarr), spec=spec)
 
 

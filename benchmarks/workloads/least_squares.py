@@ -83,5 +83,6 @@ def blosc2(paths, out):
     import blosc2
 
     x, y = blosc2_array(paths["x"]), blosc2_array(paths["y"])
-    turned = blosc2.permute_dims(x)
-    return _result(blosc2.matmul(turned, x)[:], blosc2.matmul(turned, y)[:])
+    gram = blosc2.tensordot(x, x, axes=([0], [0]))
+    moment = blosc2.tensordot(y, x, axes=([0], [0]))
+    return _result(gram[:], moment[:])

@@ -108,8 +108,8 @@ def blosc2(paths, out):
     import blosc2
 
     x, y = blosc2_array(paths["x"]), blosc2_array(paths["label"])
-    z = blosc2.matmul(x, blosc2.asarray(WEIGHTS))
+    z = blosc2.tensordot(x, blosc2.asarray(WEIGHTS), axes=([1], [0]))
     value = (blosc2.log1p(blosc2.exp(-abs(z))) + (z + abs(z)) / 2 - y * z).mean()
     residual = (1 / (1 + blosc2.exp(-z)) - y).compute()
-    slope = blosc2.matmul(blosc2.permute_dims(x), residual)[:] / x.shape[0]
+    slope = blosc2.tensordot(residual, x, axes=([0], [0]))[:] / x.shape[0]
     return {"value": value, "gradient": slope}
