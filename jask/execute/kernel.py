@@ -136,6 +136,7 @@ class _Offsets:
 
 def _step_function(p: Pass, low: Lowered) -> Callable[..., Any]:
     equations = {e.number: e for e in p.equations}
+    shifted = any(r and r.crop for item in low.records for r in item.refs)
 
     def step(
         vector: Any, carried: Sequence[Sequence[Any]], spares: Any, *blocks: Any
@@ -146,6 +147,8 @@ def _step_function(p: Pass, low: Lowered) -> Callable[..., Any]:
         for record, need in zip(low.records, low.needs, strict=True):
             eqn = equations[record.number]
             operands = _operands(record, eqn.inputs, offsets, blocks, values)
+            if eqn.name == "div":  # XLA would multiply by the divisor's reciprocal
+                operands[1] = jax.lax.optimization_barrier(operands[1])
             numbers = offsets.take(record.offsets)
             made = RULES[eqn.name].emit(eqn, record.shape, need, numbers, operands)
             values.append(_fenced(made, len(values)))
@@ -154,10 +157,23 @@ def _step_function(p: Pass, low: Lowered) -> Callable[..., Any]:
             root = p.roots[head.root]
             atoms = root.outputs if root.eqn is None else root.eqn.inputs
             operands = _operands(head, atoms, offsets, blocks, values)
+            if root.kind == "reduce" and shifted:
+                operands = _apart(operands)
             results.append(_finish(root, operands, offsets.take(head.offsets), acc))
         return results
 
     return step
+
+
+def _apart(operands: Sequence[Any]) -> list[Any]:
+    """Keep XLA from fusing operands into a reduction.
+
+    On a CPU a reduction that reads shifted slices is not vectorised: computing the
+    operand first, in cache, takes a quarter of the time.
+    """
+    made = [o for o in operands if o is not None]
+    fenced = iter(jax.lax.optimization_barrier(tuple(made)))
+    return [None if o is None else next(fenced) for o in operands]
 
 
 def _fenced(made: Any, position: int) -> Sequence[Any]:
