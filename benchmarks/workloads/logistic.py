@@ -109,7 +109,10 @@ def blosc2(paths, out):
 
     x, y = blosc2_array(paths["x"]), blosc2_array(paths["label"])
     z = blosc2.tensordot(x, blosc2.asarray(WEIGHTS), axes=([1], [0]))
-    value = (blosc2.log1p(blosc2.exp(-abs(z))) + (z + abs(z)) / 2 - y * z).mean()
+    losses = blosc2.log1p(blosc2.exp(-abs(z))) + (z + abs(z)) / 2 - y * z
+    value = losses[:].mean(
+        dtype=np.float64
+    )  # the mean of the expression itself crashes
     residual = (1 / (1 + blosc2.exp(-z)) - y).compute()
     slope = blosc2.tensordot(residual, x, axes=([0], [0]))[:] / x.shape[0]
     return {"value": value, "gradient": slope}
