@@ -25,8 +25,16 @@ from jask.hijax.function import (
     freeze,
     shown,
 )
+from jask.hijax.materialize import dematerialize
 from jask.hijax.operand import Operand, as_operands, is_64_bit
-from jask.hijax.type import DiskArrayType, axis_of, is_inexact, make_value, node_of
+from jask.hijax.type import (
+    DiskArrayType,
+    axis_of,
+    is_disk,
+    is_inexact,
+    make_value,
+    node_of,
+)
 from jask.trace.graph import Call, Operation, Result
 
 __all__ = ["Op", "apply", "bind", "constant"]
@@ -258,6 +266,7 @@ def _operands(
     values: Sequence[Any], weak: Sequence[bool] | None = None
 ) -> list[Operand]:
     flags = weak or (False,) * len(values)
+    values = [v if is_disk(v) else dematerialize(v) for v in values]
     return [
         Operand(v, jax.typeof(v), weak=w) for v, w in zip(values, flags, strict=True)
     ]

@@ -64,6 +64,8 @@ class Materialize(HiPrim):
     @classmethod
     def of(cls, x: Any, dtype: Any = None) -> Any:
         """Return the value of a disk array or of a tracer of one."""
+        if not is_disk(x):  # the cotangent of a scalar may be in memory
+            return x
         t = jax.typeof(x)
         return cls(t, np.dtype(t.dtype if dtype is None else dtype))(x)
 

@@ -58,7 +58,7 @@ def is_inexact(dtype: Any) -> bool:
     return bool(jax.numpy.issubdtype(dtype, np.inexact))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DiskArrayType(HiType):
     """Shape and dtype of a disk array, as JAX sees it while tracing.
 
@@ -73,6 +73,26 @@ class DiskArrayType(HiType):
 
     dtype: np.dtype[Any]
     """Element type."""
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both are disk arrays of one shape and dtype."""
+        return type(other) is DiskArrayType and (
+            (self.shape, self.dtype) == (other.shape, other.dtype)
+        )
+
+    def __hash__(self) -> int:
+        """Return the hash of shape and dtype."""
+        return hash((DiskArrayType, self.shape, self.dtype))
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """What `isinstance` is told besides the truth.
+
+        `jax.grad` wants a loss whose type is an instance of JAX's own array type. A
+        scalar passes for one; its cotangent may then arrive in memory.
+        """
+        is_scalar = self.shape == () and is_inexact(self.dtype)
+        return ShapedArray if is_scalar else DiskArrayType
 
     weak_type = False
     """Disk arrays are never weakly typed."""
@@ -153,9 +173,19 @@ class DiskArrayType(HiType):
     # ---- what JAX asks of any array type
 
     @property
+    def array_abstraction_level(self) -> int:
+        """Where jax.lax ends up when it is given a scalar: refused."""
+        raise TypeError(_refusal(self))
+
+    @property
     def mat(self) -> Any:
         """The manual axis type of an ordinary array."""
         return self.in_memory.mat
+
+    @property
+    def memory_space(self) -> Any:
+        """The memory space of an ordinary array."""
+        return self.in_memory.memory_space
 
     @property
     def sharding(self) -> Any:
@@ -178,14 +208,13 @@ class DiskArrayType(HiType):
         """Return how a jaxpr shows the type."""
         return self.str_short()
 
-    def __format__(self, spec: str) -> str:
-        """Return how messages show the type; a loss must name a way out."""
-        if self.shape == () and is_inexact(self.dtype):
-            return (
-                f"{self.str_short()}. A loss for jax.grad must be in memory: return "
-                f"jask.materialize(loss), or use jask.grad or jask.value_and_grad"
-            )
-        return format(self.str_short(), spec)
+
+def _refusal(t: DiskArrayType) -> str:
+    return (
+        f"A disk array must not be passed to jax.numpy or jax.lax, which would load "
+        f"all of its {t.nbytes} bytes; got {t}. Use the function of the same name in "
+        f"jask.numpy, jask.lift(fn), or jask.materialize(x) to load it."
+    )
 
 
 _SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c"}
@@ -301,13 +330,7 @@ for _name, _convert in _CONVERSIONS.items():
 
 def refuse_jax(x: Any) -> NoReturn:
     """Refuse to become an ordinary JAX array: it would be loaded quietly."""
-    msg = (
-        f"A disk array must not be passed to jax.numpy or jax.lax, which would load "
-        f"all of its {jax.typeof(x).nbytes} bytes; got {jax.typeof(x).str_short()}. "
-        f"Use the function of the same name in jask.numpy, jask.lift(fn), or "
-        f"jask.materialize(x) to load it."
-    )
-    raise TypeError(msg)
+    raise TypeError(_refusal(jax.typeof(x)))
 
 
 setattr(DiskArrayType, "__jax_array__", aval_method(refuse_jax))  # noqa: B010

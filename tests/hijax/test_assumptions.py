@@ -4,6 +4,7 @@ import contextlib
 import gc
 import threading
 import weakref
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +12,10 @@ import numpy as np
 import pytest
 
 import jask
-from jask._jax import io_callback, is_lowering, kernel_device
+from jask._jax import ShapedArray, io_callback, is_lowering, kernel_device
 from jask.hijax.apply import Op, apply
 from jask.hijax.handles import _aligned_int32
+from jask.hijax.type import DiskArrayType
 from jask.trace.graph import Handle, Source
 
 F32 = np.float32
@@ -134,7 +136,11 @@ def test_expand_sees_arrays_eagerly_and_symbols_while_lowering(monkeypatch):
     assert seen == [(True, Handle)]
 
 
-def test_jax_grad_makes_the_cotangent_of_a_loss_itself():
-    """If this changes, a loss on disk may become possible for jax.grad."""
-    with pytest.raises(TypeError, match="abstract value"):
-        jax.grad(lambda x: apply(jnp.sum, x, name="sum"))(jask.from_numpy([1.0]))
+def test_jax_grad_tells_a_scalar_loss_by_isinstance():
+    """And makes the cotangent itself, in memory."""
+    t: Any = jax.typeof(jask.from_numpy(F32(1)))
+    assert type(t) is DiskArrayType
+    assert [isinstance(t, kind) for kind in (ShapedArray, DiskArrayType)] == [True] * 2
+    assert not isinstance(jax.typeof(jask.from_numpy([F32(1)])), ShapedArray)
+    g = jax.grad(lambda x: apply(jnp.sum, x, name="sum"))(jask.from_numpy([1.0, 2.0]))
+    assert np.asarray(g).tolist() == [1, 1]

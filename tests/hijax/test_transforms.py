@@ -189,9 +189,40 @@ def test_jaxprs_are_readable():
 # ---- refusals
 
 
-def test_a_loss_on_disk_is_refused_with_the_way_out():
-    with pytest.raises(TypeError, match=r"jask\.materialize.*jask\.grad"):
-        jax.grad(dnp.sum)(DISK.x)
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_a_loss_may_be_on_disk(transform):
+    def loss(np, w, x):
+        return np.sum(np.sin(x @ w))
+
+    f = transform(jax.value_and_grad(lambda w, x: loss(dnp, w, x), (0, 1)))
+    value, grads = f(W, DISK.x)
+    want_value, want = jax.value_and_grad(lambda w, x: loss(jnp, w, x), (0, 1))(
+        W, MEMORY.x
+    )
+    assert isinstance(value, jask.DiskArray)
+    for g, w in zip((value, *grads), (want_value, *want), strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5)
+
+
+def test_second_derivatives_of_a_loss_on_disk():
+    got = jax.hessian(lambda w: dnp.sum((DISK.x @ w) ** 2))(W)
+    np.testing.assert_allclose(got, 2 * A.T @ A, rtol=1e-4)
+
+
+def test_a_scalar_on_disk_is_not_confused_with_one_in_memory():
+    disk, memory = jax.typeof(dnp.sum(DISK.x)), jax.typeof(jnp.zeros((), F32))
+    assert disk != memory
+    assert memory != disk
+    assert len({disk, memory}) == 2
+    with pytest.raises((TypeError, ValueError)):
+        jax.lax.cond(True, dnp.sum, lambda _: jnp.zeros((), F32), DISK.x)
+    with pytest.raises(TypeError, match=r"jask\.materialize"):
+        jax.lax.sin(dnp.sum(DISK.x))
+
+
+def test_a_loss_that_is_no_scalar_is_refused():
+    with pytest.raises(TypeError, match="scalar-output"):
+        jax.grad(dnp.sin)(DISK.x)
 
 
 @pytest.mark.parametrize(
