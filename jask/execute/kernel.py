@@ -9,6 +9,7 @@ share one, and the last tile along each axis may have its own.
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import jax
@@ -21,8 +22,14 @@ from jask.rules._table import RULES
 from jask.trace.counters import COUNTERS
 from jask.trace.ir import Atom, Literal
 
+QUICK_BELOW = 1 << 18
+"""Elements of a pass below which compiling costs more than running: its kernels are
+compiled without optimisation, in about half the time."""
+
 BARRIER_EVERY = 16
 """Records between optimization barriers: XLA's fusion can blow up on long kernels."""
+
+_QUICK = {"xla_backend_optimization_level": 0}
 
 type Spec = jax.ShapeDtypeStruct
 
@@ -47,7 +54,8 @@ def compile_step(p: Pass, low: Lowered) -> Kernel:
         [spare_specs(p.roots[h.root], h.shape) for h in low.heads],
         *(jax.ShapeDtypeStruct(load.box.shape, load.leaf.dtype) for load in low.loads),
     )
-    return _compile(fn, specs, donate=(1, 2))
+    elements = sum(v.size for v in p.leaves) + sum(prod(r.domain) for r in p.roots)
+    return _compile(fn, specs, donate=(1, 2), quick=elements < QUICK_BELOW)
 
 
 def compile_close(root: Root, shape: tuple[int, ...], slots: int) -> Kernel:
@@ -61,7 +69,8 @@ def compile_close(root: Root, shape: tuple[int, ...], slots: int) -> Kernel:
             total = rule.combine(eqn, total, part)
         return list(rule.finish(eqn, total))
 
-    return _compile(close, ([_accumulators(root, shape)] * slots,), donate=())
+    parts = ([_accumulators(root, shape)] * slots,)
+    return _compile(close, parts, donate=(), quick=prod(shape) < QUICK_BELOW)
 
 
 def initial(root: Root, shape: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
@@ -110,14 +119,17 @@ def spare_specs(root: Root, shape: tuple[int, ...]) -> list[Spec]:
 
 
 def _compile(
-    fn: Callable[..., Any], specs: tuple[Any, ...], donate: tuple[int, ...]
+    fn: Callable[..., Any],
+    specs: tuple[Any, ...],
+    *,
+    donate: tuple[int, ...],
+    quick: bool,
 ) -> Kernel:
     COUNTERS.compiles += 1
     with jax.enable_x64(True), warnings.catch_warnings():  # noqa: FBT003
         warnings.filterwarnings("ignore", "Some donated buffers were not usable")
-        compiled = (
-            jax.jit(fn, donate_argnums=donate, keep_unused=True).lower(*specs).compile()
-        )
+        lowered = jax.jit(fn, donate_argnums=donate, keep_unused=True).lower(*specs)
+        compiled = lowered.compile(_QUICK if quick else None)
     analysis = compiled.memory_analysis()
     return Kernel(compiled, int(getattr(analysis, "temp_size_in_bytes", 0)))
 

@@ -113,24 +113,22 @@ class Prepared:
 
     def __init__(self, program: Program, plan: Plan) -> None:
         self.program = program
-        self.passes = [PreparedPass(_fitted(p, plan)) for p in plan.passes]
+        self.passes = [_fitted(p, plan) for p in plan.passes]
         self.plan = replace(plan, passes=tuple(p.p for p in self.passes))
-        for p in self.passes:
-            p.step(0)
 
 
-def _fitted(p: Pass, plan: Plan) -> Pass:
-    """Search again with XLA's real temporaries where they do not fit."""
+def _fitted(p: Pass, plan: Plan) -> PreparedPass:
+    """Compile a tile; search again if XLA's real temporaries do not fit."""
     memory = plan.limits.memory - plan.kept
     for _ in range(REFITS):
-        trial = PreparedPass(p)
-        first = trial.step(trial.p.steps // 2)
+        prepared = PreparedPass(p)
+        temp = prepared.step(p.steps // 2).kernel.temp
         work = survey(p, p.tile, plan.places).work
-        temp = first.kernel.temp / max(1, work)
-        total = p.memory + int((first.kernel.temp - _assumed(p, plan)) * p.workers)
-        p = replace(p, temp_per_work=temp)
+        total = max(0, p.memory + (temp - _assumed(p, plan)) * p.workers)
         if total <= memory:
-            return replace(p, memory=max(total, 0))
+            prepared.p = replace(p, memory=total, temp_per_work=temp / max(1, work))
+            return prepared
+        p = replace(p, temp_per_work=temp / max(1, work))
         p = tiled(p, search(p, plan.places, plan.limits, memory))
     msg = (
         f"computing {', '.join(r.label for r in p.roots)} needs {p.memory} bytes with "
