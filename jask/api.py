@@ -29,7 +29,6 @@ def open(  # noqa: A001 - the name that users expect
     dtype: Any = None,
     shape: int | tuple[int, ...] | None = None,
     offset: int = 0,
-    mmap: bool = False,
 ) -> DiskArray:
     """Open a file as a disk array; nothing is read but its header.
 
@@ -45,8 +44,6 @@ def open(  # noqa: A001 - the name that users expect
         Shape of a raw file.
     offset
         Where the elements of a raw file start, in bytes.
-    mmap
-        Not offered yet.
 
     Raises
     ------
@@ -61,8 +58,6 @@ def open(  # noqa: A001 - the name that users expect
     ...     open(f"{folder}/a.npy")
     DiskArray(shape=(2, 3), dtype=float64, lazy)
     """
-    if mmap:
-        raise NotImplementedError("mmap=True is not offered yet; leave it out.")
     sizes = (shape,) if isinstance(shape, int) else shape
     opened = open_store(path, dtype=dtype, shape=sizes, offset=offset, mode=mode)
     array: DiskArray = make_value(_source(opened.store))

@@ -48,8 +48,6 @@ def test_what_cannot_be_opened_says_why(tmp_path, file):
         jask.open(tmp_path / "none.npy")
     with pytest.raises(ValueError, match="mode"):
         jask.open(file, mode="w")  # type: ignore[arg-type]
-    with pytest.raises(NotImplementedError, match="mmap"):
-        jask.open(file, mmap=True)
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(FileFormatError, match=r"a\.npy"):
         jask.open(file)

@@ -32,9 +32,10 @@ def _product(x: Any) -> Any:
 
 def _logistic(x: Any) -> Any:
     def loss(w: Any, rows: Any) -> Any:
-        return jnp.mean(jnp.log1p(jnp.exp(rows @ w)))
+        return jax.numpy.mean(jax.numpy.logaddexp(0, rows @ w))
 
-    return jask.grad(loss)(jnp.ones((WIDTH,), dtype=jnp.float32), _rows(x))
+    w = jax.numpy.ones((WIDTH,), "float32")
+    return jask.lift(jax.grad(loss))(w, _rows(x))
 
 
 FAMILIES: dict[str, Callable[[Any], Any]] = {
