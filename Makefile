@@ -11,7 +11,7 @@ BENCH_READY := $(VENV)/.bench-ready
 SET_UP := scripts/set_up.sh scripts/find_python.sh pyproject.toml
 ARGS ?=
 
-.PHONY: demo test lint format bench lock clean
+.PHONY: demo test lint style types imports format bench lock clean
 
 demo: $(READY)  ## train and evaluate a classifier on a file larger than its budget
 	$(BIN)/python -m jask demo $(ARGS)
@@ -19,10 +19,16 @@ demo: $(READY)  ## train and evaluate a classifier on a file larger than its bud
 test: $(READY)  ## run every test that needs no option; ARGS="--slow --memory" for the rest
 	$(BIN)/python -m pytest $(ARGS)
 
-lint: $(READY)  ## style, format, types and import contracts
+lint: style types imports  ## style, format, types and import contracts
+
+style: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+
+types: $(READY)
 	$(BIN)/mypy
+
+imports: $(READY)
 	$(BIN)/lint-imports
 
 format: $(READY)  ## put the code into the one format
