@@ -8,7 +8,7 @@
 Greedy halving from the whole array gets stuck; several starts do not.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations
 from math import inf, prod
@@ -19,6 +19,9 @@ from jask.trace.ir import Var
 
 MAX_PERMUTED = 4
 """Loop orders are searched for at most this many tiled axes."""
+
+LARGE_SIDE = 2048
+"""Side of the square tile from which the search for a large product starts."""
 
 _OVERSIZE, _OVER_BUDGET = 1e5, 1e9
 """Scores that no modelled time reaches."""
@@ -60,25 +63,23 @@ class _Search:
         )
 
     def starts(self) -> Iterator[tuple[int, ...]]:
-        grid = [max(1, n) for n in self.p.grid]
-        widths = [
-            v.dtype.itemsize
-            for v in (*self.p.leaves, *(r.outputs[0] for r in self.p.roots))
-        ]
-        elements = max(1, self.limits.block // max(widths))
-        if prod(grid) <= elements:
-            yield tuple(grid)
-        for axes in (range(len(grid)), range(len(grid) - 1, -1, -1)):
-            tile, left = [1] * len(grid), elements
-            for a in axes:
-                tile[a] = _power(min(grid[a], left), grid[a])
-                left = max(1, left // tile[a])
-            yield tuple(tile)
-        if len(grid) > 1:
-            side = max(1, int(elements ** (1 / len(grid))))
-            yield tuple(_power(min(side, n), n) for n in grid)
+        """Yield shapes of about one block, and of what the memory allows."""
+        grid = tuple(max(1, n) for n in self.p.grid)
+        values = [*self.p.leaves, *(o for r in self.p.roots for o in r.outputs)]
+        width = max(v.dtype.itemsize for v in values)
+        block = max(1, self.limits.block // width)
+        held = width * len(values) * (self.limits.workers + 1)
+        allowed = min(block, max(1, self.memory // held))
+        if prod(grid) <= block:
+            yield grid
+        for elements in dict.fromkeys((block, allowed, max(1, allowed // 16))):
+            yield _filled(grid, range(len(grid)), elements)
+            yield _filled(grid, range(len(grid) - 1, -1, -1), elements)
+            if len(grid) > 1:
+                side = max(1, int(elements ** (1 / len(grid))))
+                yield tuple(_power(min(side, n), n) for n in grid)
         if not self.limits.forced:
-            yield tuple(_power(min(2048, n), n) for n in grid)
+            yield tuple(_power(min(LARGE_SIDE, n), n) for n in grid)
 
     def descend(self, tile: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
         score = self.score(tile)
@@ -154,6 +155,17 @@ class _Search:
     def _rank(self, cost: Cost) -> tuple[bool, float, int]:
         fits = cost.memory <= self.memory
         return (not fits, cost.seconds if fits else 0.0, cost.memory)
+
+
+def _filled(
+    grid: tuple[int, ...], axes: Iterable[int], elements: int
+) -> tuple[int, ...]:
+    """Return a tile of at most so many elements, filling these axes first."""
+    tile, left = [1] * len(grid), elements
+    for a in axes:
+        tile[a] = _power(min(grid[a], left), grid[a])
+        left = max(1, left // tile[a])
+    return tuple(tile)
 
 
 def _power(n: int, whole: int) -> int:
