@@ -50,6 +50,7 @@ class DiskArray:
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     np.arange(6.0).tofile(file.name)
     ...     x = DiskArray(file.name, (2, 3), "float64")

@@ -237,13 +237,13 @@ def _spread(
 
 
 var = _spread(
-    "var", jnp.var, "Variance", "[1.0, 2.0, 6.0] -> Array(4.666667, dtype=float32)"
+    "var", jnp.var, "Variance", "[1.0, 2.0, 6.0, 7.0] -> Array(6.5, dtype=float32)"
 )
 std = _spread(
     "std",
     jnp.std,
     "Standard deviation",
-    "[1.0, 2.0, 6.0] -> Array(2.160247, dtype=float32)",
+    "[1.0, 1.0, 5.0, 5.0] -> Array(2., dtype=float32)",
 )
 
 

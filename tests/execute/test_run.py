@@ -15,7 +15,12 @@ import numpy as np
 import pytest
 
 import jask
-from jask.errors import JaskError, MemoryBudgetError, ScratchFullError, SourceChangedError
+from jask.errors import (
+    JaskError,
+    MemoryBudgetError,
+    ScratchFullError,
+    SourceChangedError,
+)
 from jask.execute.ledger import LEDGER
 from jask.execute.run import InMemory, ToFile, ToScratch, evaluate
 from jask.geometry.box import Box
@@ -46,11 +51,15 @@ def total(x):
     return jnp.sum(jnp.sqrt(x * x + 1) * jnp.sin(x))
 
 
-def test_a_second_file_of_the_same_shape_compiles_nothing(tmp_path: Path, x: np.ndarray):
+def test_a_second_file_of_the_same_shape_compiles_nothing(
+    tmp_path: Path, x: np.ndarray
+):
     with jask.config(block_bytes=1000):
         evaluate(call(standardise, disk(tmp_path, x)), [InMemory()])
         before = COUNTERS.snapshot()
-        (out,) = evaluate(call(standardise, disk(tmp_path, 2 * x, "y.npy")), [InMemory()])
+        (out,) = evaluate(
+            call(standardise, disk(tmp_path, 2 * x, "y.npy")), [InMemory()]
+        )
         after = COUNTERS.snapshot()
     for stage in ("traces", "plans", "compiles"):
         assert after[stage] == before[stage], stage
@@ -89,7 +98,7 @@ def failing(folder: Path, x: np.ndarray, after: int) -> Node:
     """A file whose reads fail with ENOSPC after some blocks."""
     inner = disk(folder, x).store
     store = FailingStore(inner, OSError(errno.EIO, "broken"), reads=after)  # type: ignore[arg-type]
-    return Source(inner.shape, inner.dtype, store)  # type: ignore[arg-type]
+    return Source(inner.shape, inner.dtype, store)
 
 
 def test_a_failing_read_leaves_nothing_behind(tmp_path: Path, x: np.ndarray):

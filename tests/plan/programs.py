@@ -23,6 +23,10 @@ class OnDisk:
     def __init__(self, shape: tuple[int, ...], dtype: str) -> None:
         self.shape, self.dtype = shape, np.dtype(dtype)
 
+    def reshaped(self, shape: tuple[int, ...]) -> "OnDisk":
+        """The same file under another shape."""
+        return OnDisk(shape, self.dtype.str)
+
     def check(self) -> None:
         """The file never changes."""
 

@@ -1,5 +1,8 @@
 """Which passes a program takes, and what a plan always keeps."""
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -7,6 +10,7 @@ import pytest
 from jask.errors import MemoryBudgetError
 from jask.plan.check import PlanError, check
 from jask.plan.ir import Limits
+from jask.trace.graph import Source
 from tests.plan.programs import call, plan_of, source
 
 MB = 10**6
@@ -38,7 +42,7 @@ def adam(p, g, m, v):
 N, D = 1 << 22, 64
 X, Y = source((N, D)), source((N,))
 
-PLANS = {
+PLANS: dict[str, tuple[Callable[..., Any], list[Source], int, float]] = {
     # name: function, operands, passes that read a file, reads of the files at most
     "fused sum": (
         lambda x: jnp.sum(jnp.sqrt(x * x + 1) * jnp.sin(x)),
@@ -116,7 +120,7 @@ def test_an_impossible_budget_names_one_that_would_do():
     assert plan.projected <= budget
 
 
-SMALL = {
+SMALL: dict[str, tuple[Callable[..., Any], list[Source]]] = {
     "softmax": (jax.nn.softmax, [source((40, 24))]),
     "standardise": (standardise, [source((40, 24))]),
     "logistic": (logistic, [source((24,)), source((40, 24)), source((40,))]),

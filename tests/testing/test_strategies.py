@@ -42,7 +42,7 @@ def test_the_loss_of_a_smooth_recipe_has_a_finite_gradient(recipe):
 
 @pytest.mark.slow
 def test_every_row_is_drawn():
-    drawn = set()
+    drawn: set[object] = set()
 
     @settings(max_examples=1500, database=None, derandomize=True)
     @given(recipes())

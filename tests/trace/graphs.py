@@ -1,7 +1,7 @@
 """Lazy graphs made by hand, and programs run in memory."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,10 @@ class FakeFile:
     dtype: np.dtype[Any]
     path: Path
     on_disk: bool = True
+
+    def reshaped(self, shape: tuple[int, ...]) -> "FakeFile":
+        """Return the same file under another shape."""
+        return replace(self, shape=shape)
 
     def check(self) -> None:
         """Accept the file as it is."""
