@@ -1,5 +1,7 @@
 """Random programs on files are what jax.numpy computes in memory."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -35,9 +37,9 @@ def files(tmp_path_factory):
 
 
 def gradient_bound(want):
-    """Return a generous bound: the slopes of a chain multiply."""
+    """Return a generous bound: the slopes of a chain of four steps multiply."""
     largest = float(np.max(np.abs(want), initial=1.0))
-    return min(1e6 * float(np.finfo(want.dtype).eps), 0.05) * largest
+    return 1e4 * float(np.finfo(want.dtype).eps) * largest
 
 
 @given(recipe=recipes(), block=BLOCKS)
@@ -79,4 +81,44 @@ def test_gradients_on_files_are_the_gradients_in_memory(recipe, block, files):
     inputs = map(jnp.asarray, recipe.inputs)
     expected = jax.value_and_grad(lambda *xs: recipe.loss(jnp, *xs), places)(*inputs)
     for out, want in zip(got, jax.tree.leaves(expected), strict=True):
+        assert_same(out, want, error=gradient_bound(np.asarray(want)))
+
+
+def stacked(recipe):
+    """Return the recipe's inputs, three of each that differ."""
+    return [np.stack([x, np.flip(x), np.roll(x, 1)]) for x in recipe.inputs]
+
+
+@FEWER
+@given(recipe=recipes(max_steps=4), block=BLOCKS)
+def test_a_program_over_a_batch_is_the_batch_of_programs(recipe, block, files):
+    batches = stacked(recipe)
+    with jask.config(block_bytes=block):
+        lazy = jax.vmap(lambda *xs: recipe(jask.numpy, *xs), out_axes=0)
+        got = jask.materialize(*lazy(*files(replace(recipe, inputs=batches))))
+    got = got if isinstance(got, list | tuple) else (got,)
+    for k in range(3):
+        expected = recipe(jnp, *(jnp.asarray(x[k]) for x in batches))
+        for value, want, error in zip(got, expected, recipe.errors, strict=True):
+            assert_same(value[k], want, error=error)
+
+
+@FEWER
+@given(recipe=recipes(smooth=True, max_steps=3), block=BLOCKS)
+def test_jitted_gradients_over_a_batch_are_those_in_memory(recipe, block, files):
+    def total(xp, *xs):  # depends on every input: vmap refuses what is not mapped
+        return sum((xp.sum(x * x) for x in xs), recipe.loss(xp, *xs))
+
+    def loss(*xs):
+        return jask.materialize(total(jask.numpy, *xs))
+
+    places = tuple(range(len(recipe.inputs)))
+    batches = stacked(recipe)
+    with jask.config(block_bytes=block):
+        gradients = jax.jit(jax.vmap(jax.grad(loss, places)))
+        opened = files(replace(recipe, inputs=batches))
+        got = [jask.materialize(g) for g in gradients(*opened)]
+    in_memory = jax.vmap(jax.grad(lambda *xs: total(jnp, *xs), places))
+    expected = in_memory(*map(jnp.asarray, batches))
+    for out, want in zip(got, expected, strict=True):
         assert_same(out, want, error=gradient_bound(np.asarray(want)))
