@@ -2,7 +2,8 @@
 
 Memory is granted here and nowhere else: an evaluation claims what its plan projects,
 once, before its first step. An evaluation that a callback starts inside another one is
-granted at once (it would otherwise wait for its caller), from a reserved share.
+granted at once, or it would wait for its caller; so is a small one (under 1/64 of the
+budget), or each of many would wait for one large one.
 """
 
 import threading
@@ -13,8 +14,8 @@ RESERVE = 48 << 20
 """Bytes that a process may hold beyond its projected memory: threads, code of compiled
 kernels, the allocator's slack and packed operands of products."""
 
-NESTED_SHARE = 4
-"""A nested evaluation may claim at most this fraction (1/4) of the budget at once."""
+SMALL = 64
+"""Claims of at most this part (1/64) of the budget do not wait."""
 
 
 class Ledger:
@@ -39,7 +40,7 @@ class Ledger:
     def claim(self, nbytes: int, budget: int) -> Iterator[None]:
         """Hold `nbytes`; wait while others hold so much that it would not fit."""
         with self._changed:
-            if not self.nested and nbytes > budget // 64:
+            if not self.nested and nbytes > budget // SMALL:
                 while self._held and self._held + nbytes > budget:
                     self._changed.wait()
             self._held += nbytes
