@@ -47,6 +47,8 @@ def open(  # noqa: A001 - the name that users expect
 
     Raises
     ------
+    FileNotFoundError
+        If there is no such file.
     FileFormatError
         If the file is not what it claims to be or what the arguments say.
 
@@ -83,7 +85,16 @@ def save(path: Any, x: Any = None) -> None:
     path
         Where to write `x`, or a mapping of paths to arrays.
     x
-        A DiskArray or an in-memory array.
+        A DiskArray or an in-memory array, of any shape and dtype; written in row-major
+        order and native byte order.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If no plan fits the memory budget.
+    OSError
+        If a file cannot be written, or the disk has no room for it; found out before
+        anything is computed.
 
     Examples
     --------
@@ -102,13 +113,25 @@ def save(path: Any, x: Any = None) -> None:
 def persist(*arrays: Any) -> Any:
     """Evaluate disk arrays as one program and keep the results.
 
-    Large ones go to scratch files that live as long as the arrays, small ones stay in
-    memory.
+    Arrays over 1 MiB go to scratch files that live as long as the arrays, smaller ones
+    stay in memory. A gradient that belongs in a file is written there.
+
+    Parameters
+    ----------
+    arrays
+        DiskArrays of any shape and dtype, or pytrees of them.
 
     Returns
     -------
-    DiskArray or tuple of DiskArray
-        The same arrays, which from now on read the results.
+    DiskArray, pytree, or tuple of these
+        The same arrays, which from now on read the results; a tuple for several.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If no plan fits the memory budget.
+    ScratchFullError
+        If the results do not fit the scratch directory or its limit.
 
     Examples
     --------
@@ -126,11 +149,28 @@ def persist(*arrays: Any) -> Any:
 def explain(*arrays: DiskArray) -> str:
     """Return the plan of evaluating arrays as one program, in words; reads nothing.
 
+    Parameters
+    ----------
+    arrays
+        DiskArrays or in-memory arrays of any shape and dtype.
+
+    Returns
+    -------
+    str
+        A line for the whole: passes, bytes to be read and written (each beside the
+        least possible), projected memory and scratch; then the passes, with tiles.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If no plan fits the memory budget; the message says which budget would do.
+
     Examples
     --------
     >>> import jask
-    >>> "pass" in explain(jask.from_numpy(np.ones(3)) * 2)
-    True
+    >>> with jask.config(memory_budget="64MB"):
+    ...     print(explain(jask.from_numpy(np.ones(3)) * 2).splitlines()[0])
+    1 pass: reads 0 B (least possible 0 B), writes 0 B (least possible 0 B), ...
     """
     return run.explain(settled([to_disk(x).node for x in arrays]))
 

@@ -45,7 +45,14 @@ class DiskArray:
     shape
         Number of elements along each axis.
     dtype
-        Element type.
+        Element type, in native byte order unless it says otherwise.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    FileFormatError
+        If its size is not that of the array.
 
     Examples
     --------
@@ -302,6 +309,16 @@ def from_numpy(array: Any) -> DiskArray:
     ----------
     array
         Anything that NumPy takes as an array; later changes of it are not seen.
+
+    Returns
+    -------
+    DiskArray
+        Of the same shape and dtype: 64-bit values stay so.
+
+    Raises
+    ------
+    TypeError
+        If it is not numeric or boolean.
 
     Examples
     --------

@@ -252,6 +252,16 @@ def set_memory_budget(budget: str | int) -> None:
 
     A surrounding `config(memory_budget=...)` still wins on its thread until it ends.
 
+    Parameters
+    ----------
+    budget
+        A number of bytes, or a string such as `"1GB"` (10**9) or `"1GiB"` (2**30).
+
+    Raises
+    ------
+    ConfigError
+        If it is not a positive size.
+
     Examples
     --------
     >>> before = current().memory_budget

@@ -57,6 +57,14 @@ def value_and_grad(
         jax.Array. The gradient of a disk array is a disk array; if the argument has a
         file, the gradient has been written to that name plus `.grad`.
 
+    Raises
+    ------
+    TypeError
+        If an argument to differentiate with respect to is not real or complex floating
+        point, or the loss is not a real scalar.
+    MemoryBudgetError
+        If no plan fits the memory budget.
+
     Examples
     --------
     >>> import jask
@@ -80,8 +88,12 @@ def grad(
 ) -> Callable[..., Any]:
     """Return a function that computes the gradient of `fun`.
 
-    Like `value_and_grad`, without the value; with `has_aux` it returns
-    `(gradient, aux)`.
+    Like `value_and_grad`, with the same parameters and errors, without the value.
+
+    Returns
+    -------
+    Callable
+        Returns the gradient, or with `has_aux` `(gradient, aux)`.
 
     Examples
     --------

@@ -251,6 +251,17 @@ def register_value(cls: type, make: Callable[[type, Node], Any]) -> None:
     _classes.append(cls)
     _hooks["make"] = make
     register_hitype(cls, lambda x: DiskArrayType(x.shape, x.dtype))
+    attach_method("_split", _refuse_jacobian)
+
+
+def _refuse_jacobian(x: Any, *_: Any) -> NoReturn:
+    """Refuse what JAX calls to cut a Jacobian, or the basis it is made from."""
+    msg = (
+        "jax.jacrev and jax.hessian with respect to a disk array are not possible: JAX "
+        f"cuts the derivatives as arrays in memory; got {jax.typeof(x)}. Use jax.vjp "
+        "for the rows you need, or jask.grad of a scalar."
+    )
+    raise NotImplementedError(msg)
 
 
 def make_value(node: Node) -> Any:

@@ -242,6 +242,19 @@ def test_reverse_mode_through_scan_with_a_disk_carry_is_refused_by_name():
         jax.grad(f)(DISK.x)
 
 
+@pytest.mark.parametrize(
+    "transform",
+    [
+        jax.jacrev(lambda x: materialize(dnp.sum(x * x, axis=0))),
+        jax.hessian(lambda x: materialize(dnp.sum(x * x))),
+    ],
+    ids=["jacrev", "hessian"],
+)
+def test_a_jacobian_of_a_disk_array_is_refused_by_name(transform):
+    with pytest.raises(NotImplementedError, match=r"jax\.vjp"):
+        transform(DISK.x)
+
+
 def test_checkpoint_to_a_gradient_on_disk_is_refused_by_name():
     with pytest.raises(NotImplementedError, match=r"jax\.checkpoint"):
         jax.jit(jax.grad(jax.checkpoint(DISK.of_x)))(DISK.x)

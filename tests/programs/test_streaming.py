@@ -4,7 +4,9 @@ No step may compute a whole array in memory for want of a rule, and the result, 
 back from a file, is jax.numpy's.
 """
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jax_numpy
@@ -32,10 +34,19 @@ BINARY = [
     *("minimum", "multiply", "nextafter", "not_equal", "pow", "remainder", "subtract"),
 ]
 
+
+def of_one(name: str) -> Callable[..., Any]:
+    return lambda xp, x, y: getattr(xp, name)(x)
+
+
+def of_two(name: str) -> Callable[..., Any]:
+    return lambda xp, x, y: getattr(xp, name)(x, y)
+
+
 # name: a function of a namespace and two arrays of one shape, and how many sums it has
-CASES = {
-    **{n: (lambda xp, x, y, n=n: getattr(xp, n)(x), 8) for n in UNARY},
-    **{n: (lambda xp, x, y, n=n: getattr(xp, n)(x, y), 8) for n in BINARY},
+CASES: dict[str, tuple[Callable[..., Any], int]] = {
+    **{n: (of_one(n), 8) for n in UNARY},
+    **{n: (of_two(n), 8) for n in BINARY},
     "sum": (lambda xp, x, y: xp.sum(x), 12_000),
     "sum rows": (lambda xp, x, y: xp.sum(x, axis=1), 128),
     "prod": (lambda xp, x, y: xp.prod(1 + x / 100, axis=0), 128),
