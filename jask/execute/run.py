@@ -150,7 +150,7 @@ def _prepare(
             _plans.move_to_end(key)
             return _plans[key]
     program = view_leaves(rewrite(build(nodes, found)))
-    prepared = Prepared(program, _plan(program, found.leaves, kinds, limits))
+    prepared = _fit(program, found.leaves, kinds, limits)
     COUNTERS.plans += 1
     COUNTERS.opaque_steps += sum(
         r.kind == "opaque" for p in prepared.plan.passes for r in p.roots
@@ -162,8 +162,24 @@ def _prepare(
     return prepared
 
 
-def _plan(
+def _fit(
     program: Program, leaves: Sequence[Node], kinds: Sequence[bool], limits: Limits
+) -> Prepared:
+    """Plan and compile; plan cautiously if XLA's temporaries turn out too large."""
+    plan = _plan(program, leaves, kinds, limits)
+    try:
+        return Prepared(program, plan)
+    except MemoryBudgetError:
+        return Prepared(program, _plan(program, leaves, kinds, limits, cautious=True))
+
+
+def _plan(
+    program: Program,
+    leaves: Sequence[Node],
+    kinds: Sequence[bool],
+    limits: Limits,
+    *,
+    cautious: bool = False,
 ) -> Plan:
     places: dict[Var, Place] = {
         v: "disk" if isinstance(n, Source) and n.store.on_disk else "memory"
@@ -174,4 +190,4 @@ def _plan(
     for atom, in_memory in zip(program.outputs, kinds, strict=True):
         if isinstance(atom, Var) and wanted.get(atom) != "disk":
             wanted[atom] = "memory" if in_memory else "disk"
-    return make_plan(program, places, wanted, limits)
+    return make_plan(program, places, wanted, limits, cautious=cautious)

@@ -29,6 +29,8 @@ def make_plan(
     leaf_places: Mapping[Var, Place],
     wanted: Mapping[Var, Place],
     limits: Limits,
+    *,
+    cautious: bool = False,
 ) -> Plan:
     """Return the plan of a program.
 
@@ -38,6 +40,8 @@ def make_plan(
         Where leaves and constant arrays are.
     wanted
         Where each output must go.
+    cautious
+        Only consider the plan that stores every result that can be stored.
 
     Raises
     ------
@@ -51,10 +55,10 @@ def make_plan(
             natural: Place = "disk" if out.nbytes > limits.small else "memory"
             places[out] = wanted.get(out, natural)
     if _join_softmax(program, places, limits, links):
-        return make_plan(program, leaf_places, wanted, limits)
-    bold, local = _attempt(program, places, wanted, limits, links, cautious=False)
+        return make_plan(program, leaf_places, wanted, limits, cautious=cautious)
+    bold, local = _attempt(program, places, wanted, limits, links, cautious=cautious)
     best = bold
-    if local and (not _fits(bold) or _rereads(bold, program)):
+    if local and not cautious and (not _fits(bold) or _rereads(bold, program)):
         careful, _ = _attempt(program, places, wanted, limits, links, cautious=True)
         best = min(bold, careful, key=lambda p: (not _fits(p), _seconds(p)))
         if best is bold:  # the second attempt has moved the roots: lay them out again

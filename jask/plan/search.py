@@ -121,7 +121,9 @@ class _Search:
         """Return seconds, and far more for a shape that does not fit."""
         score = cost.seconds
         if cost.memory > self.memory:
-            score += _OVER_BUDGET * cost.memory / max(1, self.memory)
+            # halving a tile may only make room for another worker: that is better too
+            held = cost.memory + cost.memory / cost.workers
+            score += _OVER_BUDGET * held / max(1, self.memory)
         dot_limit = (
             self.limits.block
             if self.limits.forced
@@ -146,11 +148,19 @@ class _Search:
                 *(a for a in chosen if a not in last),
                 *(a for a in chosen if a in last),
             )
-            cost = price(s, order, self.p, self.limits.workers)
+            cost = self._priced(s, order)
             if best is None or self._rank(cost) < self._rank(best[0]):
                 best = (cost, order)
         assert best is not None
         return best
+
+    def _priced(self, s: Survey, order: tuple[int, ...]) -> Cost:
+        """Return the cost with all workers, or with one if only that fits."""
+        cost = price(s, order, self.p, self.limits.workers)
+        if cost.memory > self.memory and cost.workers > 1:
+            alone = price(s, order, self.p, 1)
+            return alone if alone.memory <= self.memory else cost
+        return cost
 
     def _rank(self, cost: Cost) -> tuple[bool, float, int]:
         fits = cost.memory <= self.memory

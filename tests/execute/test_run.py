@@ -190,3 +190,19 @@ def test_a_cached_small_evaluation_uses_the_plan_it_has(tmp_path: Path, x: np.nd
     assert COUNTERS.plans == plans
     assert first.tobytes() == again.tobytes()
     np.testing.assert_allclose(first, jax.jit(total)(x), rtol=1e-5)
+
+
+def test_a_plan_whose_temporaries_do_not_fit_is_made_again(tmp_path: Path):
+    """Locally, XLA holds copies of the array that the budget has no room for."""
+    x = np.random.default_rng(0).standard_normal((64, 128)).astype("f4")
+
+    def places(x):
+        r = jnp.round(x)
+        return jnp.argmax(r), jnp.argmin(r, 0), jnp.argmax(r, 1)
+
+    wanted = call(places, disk(tmp_path, x))
+    with jask.config(memory_budget=x.nbytes + 7_000):
+        found = evaluate(wanted, [InMemory()] * 3)
+    with jax.enable_x64(True):
+        for a, b in zip(found, places(jnp.asarray(x)), strict=True):
+            np.testing.assert_array_equal(a, b)

@@ -153,3 +153,34 @@ def test_the_parts_of_a_softmax_over_long_rows_are_one_fold():
     plan, program = plan_of(call(jax.nn.softmax, source((8, 1 << 26))), BIG)
     assert [e.name for e in program.equations][:1] == ["logsumexp_parts"]
     assert len(plan.passes) == 2
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4, 16])
+@pytest.mark.parametrize("name", ["transpose", "strided cumsum", "x + x.T"])
+def test_a_budget_of_a_fraction_of_the_array_is_enough(name: str, workers: int):
+    """Halving a tile of a plan with one step first makes room for one more worker."""
+    programs: dict[str, Callable[..., Any]] = {
+        "transpose": jnp.transpose,
+        "strided cumsum": lambda x: jnp.cumsum(x, 0)[::3],
+        "x + x.T": lambda x: x + x.T,
+    }
+    x = source((1024, 1024))
+    limits = Limits(memory=x.nbytes // 4, workers=workers)
+    plan, program = plan_of(call(programs[name], x), limits)
+    check(plan, program)
+
+
+def test_one_worker_is_used_where_two_do_not_fit():
+    row = source((8, 1 << 16))
+    limits = Limits(memory=3 << 18, workers=2)  # three rows: one is read, one written
+    plan, program = plan_of(call(lambda x: jnp.sort(x, 1), row), limits)
+    check(plan, program)
+    assert plan.passes[0].workers == 1
+
+
+def test_a_sum_of_few_numbers_made_of_many_is_taken_tile_by_tile():
+    n = 625_000  # the sum's operand fits a block, what it is made of does not
+    operands = [source((D,)), source((n, D)), source((n,))]
+    plan, program = plan_of(call(logistic, *operands), BIG)
+    (p,) = [p for p in plan.passes if program.leaves[1] in p.leaves]
+    assert p.steps > 10
