@@ -72,7 +72,8 @@ class Decider:
         if rule.kind == "map":
             return None
         values = [v for v in (*eqn.inputs, *eqn.outputs) if isinstance(v, Var)]
-        nbytes = sum(v.nbytes for v in values)
+        below = self._files[eqn.outputs[0]]  # a small operand of much reading is not
+        nbytes = sum(v.nbytes for v in {*values, *below})
         if any(0 in v.shape for v in values):
             return None
         if nbytes <= min(self.limits.small, self.limits.block):
@@ -108,7 +109,7 @@ class Decider:
 
     def _fold_or_local(self, eqn: Equation, kind: Kind) -> Kind | None:
         local = self._try("map", eqn)
-        if not local.fits or self.cautious or self._oversized(local):
+        if not local.fits or self.cautious or local.too_large:
             self._say(eqn, f"{kind} across tiles: it does not fit a tile")
             return kind
         fold, again = self._try(kind, eqn).cost.seconds, self._again(eqn)
@@ -122,10 +123,6 @@ class Decider:
             return None
         self._say(eqn, f"{kind} across tiles: {figures}")
         return kind
-
-    def _oversized(self, found: Found) -> bool:
-        """Return whether a local reduction breaks the block size that the user set."""
-        return self.limits.forced and found.too_large
 
     def _try(self, kind: Kind, eqn: Equation) -> Found:
         ending = None if kind == "map" else eqn

@@ -155,7 +155,7 @@ _add("add", lambda xp, _, x, y: x + y,
      operands=2, kinds="iuf", smooth=True)  # fmt: skip
 _add("subtract", lambda xp, _, x, y: x - y,
      lambda _, x, y: (x.bound + y.bound, x.error + y.error, 1),
-     operands=2, kinds="iuf", smooth=True)  # fmt: skip
+     operands=2, kinds="if", smooth=True)  # fmt: skip
 _add("multiply", lambda xp, _, x, y: x * y,
      lambda _, x, y: (x.bound * y.bound, x.bound * y.error + y.bound * x.error, 1),
      operands=2, kinds="iuf", smooth=True)  # fmt: skip
