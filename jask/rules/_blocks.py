@@ -78,6 +78,24 @@ def _extreme(dtype: DType, *, sign: int) -> Any:
     return dtype.type(whole.max if sign > 0 else whole.min)
 
 
+def extreme(block: Any, axes: Sequence[int], *, largest: bool) -> Any:
+    """Return the largest or smallest elements along axes; NaN where there is one.
+
+    XLA's own reductions on a CPU lose NaN in blocks of some shapes.
+
+    Examples
+    --------
+    >>> extreme(jnp.array([[1.0, jnp.nan], [2.0, 3.0]]), (1,), largest=True).tolist()
+    [nan, 3.0]
+    """
+    value = (lax.reduce_max if largest else lax.reduce_min)(block, tuple(axes))
+    if not jnp.issubdtype(block.dtype, jnp.floating):
+        return value
+    lost = (block != block).astype(np.int8)  # noqa: PLR0124 - true for NaN only
+    lost = lax.reduce_max(lost, tuple(axes)) > 0  # of bytes: faster than `reduce_or`
+    return jnp.where(lost, jnp.full_like(value, jnp.nan), value)
+
+
 def crop(block: Any, starts: Sequence[Any], shape: Sequence[int]) -> Any:
     """Cut a block of `shape` out of `block` at run-time starts.
 

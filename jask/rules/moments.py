@@ -4,7 +4,8 @@
 `logsumexp_parts`: (max of x, sum of exp(x - max)) over axes, 0 standing in for a max
 that is not finite.
 
-Both have primitive None, the parameter `axes` and real floating operands.
+Both have primitive None, the parameter `axes` and real floating operands; the second
+has the parameter `guarded`: without it the sum is NaN where the max is not finite.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jask.rules._blocks import at_least_single, lowest, wide
+from jask.rules._blocks import at_least_single, extreme, lowest, wide
 from jask.rules._table import Need, register
 from jask.rules.reduce import AxisReduction
 from jask.trace.ir import Equation
@@ -113,7 +114,7 @@ class LogSumExpParts(OwnFold):
         """Return the block's maximum and sum."""
         axes = self.axes(eqn)
         (x,) = blocks
-        top = lax.reduce_max(x, axes)
+        top = extreme(x, axes, largest=True)
         below = x - lax.expand_dims(_finite(top), axes)
         terms = jnp.exp(below.astype(at_least_single(x.dtype)))
         return (top, lax.reduce_sum(terms, axes).astype(self.accumulators(eqn)[1]))
@@ -124,6 +125,13 @@ class LogSumExpParts(OwnFold):
         """Rescale both sums to the common maximum and add."""
         top = lax.max(first[0], second[0])
         return (top, _rescaled(first, top) + _rescaled(second, top))
+
+    def finish(self, eqn: Equation, accumulators: Sequence[Any]) -> Sequence[Any]:
+        """Round both; the difference of two infinities is NaN."""
+        top, total = super().finish(eqn, accumulators)
+        if eqn.params["guarded"]:
+            return (top, total)
+        return (top, jnp.where(jnp.isfinite(top), total, jnp.nan * total))
 
 
 def _finite(top: Any) -> Any:

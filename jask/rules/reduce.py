@@ -18,6 +18,7 @@ from jask.rules._blocks import (
     DType,
     at_least_single,
     boxed,
+    extreme,
     highest,
     lowest,
     wide,
@@ -138,6 +139,31 @@ class Sum(Monoid):
         return (jnp.full(shape, -0.0 if alone and signed else 0, dtype),)
 
 
+@dataclass(frozen=True)
+class Extreme(Monoid):
+    """A maximum or minimum: NaN wins."""
+
+    def emit(
+        self,
+        eqn: Equation,
+        shape: tuple[int, ...],
+        need: Need,
+        offsets: Sequence[Any],
+        blocks: Sequence[Any],
+    ) -> Any:
+        """Reduce the block; nothing needed gives the identity."""
+        if blocks[0] is None:
+            return self.finish(eqn, self.init(eqn, shape))
+        return self.partial(eqn, offsets, blocks)[0]
+
+    def partial(
+        self, eqn: Equation, offsets: Sequence[Any], blocks: Sequence[Any]
+    ) -> Sequence[Any]:
+        """Reduce the block in its own type."""
+        largest = eqn.name == "reduce_max"
+        return (extreme(blocks[0], self.axes(eqn), largest=largest),)
+
+
 class ArgReduction(AxisReduction):
     """argmax and argmin along one axis."""
 
@@ -194,8 +220,7 @@ class ArgReduction(AxisReduction):
         XLA:CPU's own argmax is ten times slower than max, compare and min.
         """
         (axis,) = self.axes(eqn)
-        best = lax.reduce_max if eqn.name == "argmax" else lax.reduce_min
-        value = best(block, (axis,))
+        value = extreme(block, (axis,), largest=eqn.name == "argmax")
         wanted = lax.expand_dims(value, (axis,))
         hit = block == wanted
         if jnp.issubdtype(block.dtype, jnp.inexact):
@@ -219,8 +244,8 @@ def _all_bits(dtype: DType) -> Any:
 
 register(["reduce_sum"], Sum(lax.add, _zero, widened=True))
 register(["reduce_prod"], Monoid(lax.mul, _one, widened=True))
-register(["reduce_max"], Monoid(lax.max, lowest))
-register(["reduce_min"], Monoid(lax.min, highest))
+register(["reduce_max"], Extreme(lax.max, lowest))
+register(["reduce_min"], Extreme(lax.min, highest))
 register(["reduce_and"], Monoid(lax.bitwise_and, _all_bits))
 register(["reduce_or"], Monoid(lax.bitwise_or, _zero))
 register(["reduce_xor"], Monoid(lax.bitwise_xor, _zero))

@@ -22,7 +22,8 @@ from tests.rules.helpers import (
 
 def _own(name: str, x: Array, axes: tuple[int, ...]) -> Equation:
     kept = tuple(n for d, n in enumerate(x.shape) if d not in axes)
-    eqn = Equation(None, name, {"axes": axes}, (Var(x.shape, x.dtype),))
+    params = {"axes": axes, "guarded": True}
+    eqn = Equation(None, name, params, (Var(x.shape, x.dtype),))
     eqn.outputs = tuple(Var(kept, x.dtype, eqn, i) for i in range(2))
     return eqn
 
@@ -99,6 +100,20 @@ def test_logsumexp_parts_pass_what_is_not_finite(values: list[float]) -> None:
         x[3 - k, 1] = v
     for cuts in ([], [2, 4], [1, 2, 3, 4, 5]):
         _check("logsumexp_parts", x, (0,), Box((0,), (2,)), [cuts], 1e-5)
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_logsumexp_parts_without_a_guard_are_nan_where_the_maximum_is_not_finite(
+    bad: float,
+) -> None:
+    x = np.array([[bad, 1.0], [bad, 2.0], [bad, 0.5]], np.float32)
+    eqn = _own("logsumexp_parts", x, (0,))
+    eqn.params = {"axes": (0,), "guarded": False}
+    out = Box((0,), (2,))
+    wanted = [np.nan, np.exp(-1.0) + 1 + np.exp(-1.5)]
+    for got in (emit(eqn, out, [x]), fold(eqn, out, [[1, 2]], x)):
+        np.testing.assert_array_equal(got[0], np.array([bad, 2], np.float32))
+        np.testing.assert_allclose(got[1], wanted, rtol=1e-6)
 
 
 def test_logsumexp_parts_of_nothing_but_minus_infinity() -> None:

@@ -16,6 +16,7 @@ from tests.rules.helpers import (
     boxes,
     check_fold,
     check_map,
+    emit,
     equation,
     fold,
     numbers,
@@ -151,3 +152,20 @@ def test_reductions_link_the_kept_axes() -> None:
     eqn = _reduce("sum", (1,), x)
     links = {(k.operand, k.axis, k.out) for k in RULES["reduce_sum"].links(eqn)}
     assert links == {(0, 0, 0), (0, 2, 1)}
+
+
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_nan_is_found_in_long_rows(name: str, axis: int) -> None:
+    """XLA's own maximum of an array of this shape loses it."""
+    x = np.random.default_rng(0).standard_normal((5, 1009)).astype(np.float32)
+    x[1, 500] = np.nan
+    if name.startswith("arg"):
+        eqn = equation(lambda x: getattr(lax, name)(x, axis, np.int64), x)
+        wanted = getattr(np, name)(x, axis)
+    else:
+        eqn = _reduce(name, (axis,), x)
+        wanted = getattr(np, name)(x, axis)
+    out = Box.whole(eqn.outputs[0].shape)
+    for got in (emit(eqn, out, [x]), fold(eqn, out, [[1]], x)[0]):
+        np.testing.assert_array_equal(np.squeeze(np.asarray(got)), wanted)
