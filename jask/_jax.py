@@ -45,6 +45,7 @@ __all__ = [
     "aval_method",
     "aval_property",
     "eagerly",
+    "expanded",
     "io_callback",
     "is_lowering",
     "kernel_device",
@@ -72,6 +73,12 @@ def source_line(eqn: Any) -> str:
     """Return the user's line that made an equation, as `file:line`, or ""."""
     frame = source_info_util.user_frame(eqn.source_info.traceback)
     return "" if frame is None else f"{frame.file_name}:{frame.start_line}"
+
+
+def expanded(primitive: HiPrim) -> Any:
+    """Return the closed jaxpr of what a hijax primitive of JAX's own stands for."""
+    args = primitive.in_tree.unflatten(primitive.in_avals_flat)
+    return jax.make_jaxpr(primitive.expand)(*args)
 
 
 def is_lowering() -> bool:

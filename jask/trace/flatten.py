@@ -1,12 +1,13 @@
 """One operation as a flat list of primitives.
 
 1. The operation is traced on shapes only, under its own 64-bit flag.
-2. Nested jaxprs (jit, checkpoint, custom derivatives, calls) are inlined; primitives
-   that only return their operands disappear.
+2. Nested jaxprs (jit, checkpoint, custom derivatives, calls, JAX's own hijax
+   primitives) are inlined; primitives that only return their operands disappear; of
+   branches that are chosen by platform or by a constant, the chosen one is inlined.
 3. The result, a `Template`, is cached by operation and operand types; `build` copies
    it into programs.
 
-Loops and branches stay equations: they have rules of their own.
+Other loops and branches stay equations: they have rules of their own.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -183,6 +184,13 @@ class _Flattener:
             return self.run(inner, inputs)
         if name in IDENTITIES:
             return inputs
+        if name == "call_hi_primitive" and not eqn.effects:
+            return self.run(_jax.expanded(eqn.params["_prim"]), inputs)
+        if name == "platform_index":
+            return [Literal(np.asarray(_platform(eqn.params["platforms"]), np.int32))]
+        if name == "cond" and isinstance(inputs[0], Literal):
+            branch = eqn.params["branches"][int(inputs[0].value)]
+            return self.run(branch, inputs[1:])
         return self.step(eqn, name, inputs)
 
     def step(self, eqn: Any, name: str, inputs: Sequence[Ref]) -> Sequence[Ref]:
@@ -215,6 +223,13 @@ class _Flattener:
         return slots
 
 
+def _platform(platforms: Sequence[Sequence[str] | None]) -> int:
+    """Return which entry kernels run under; None is for all platforms not named."""
+    backend = jax.default_backend()
+    name = "cuda" if backend == "gpu" else backend
+    return next(i for i, names in enumerate(platforms) if not names or name in names)
+
+
 def _live(template: Template) -> list[Step]:
     """Return the steps that the outputs depend on."""
     live = {ref for ref in template.outputs if isinstance(ref, int)}
@@ -241,10 +256,10 @@ def flatten(operation: Operation, specs: tuple[Spec, ...]) -> Template:
     with jax.enable_x64(operation.x64), jax.numpy_dtype_promotion("standard"):
         avals = [_aval(s, weak=w) for s, w in zip(specs, weak, strict=True)]
         jaxpr = jax.make_jaxpr(operation.function)(*avals)
-    flattener = _Flattener()
-    out = flattener.out
-    args = [flattener.slot() for _ in specs]
-    out.outputs = flattener.run(jaxpr, args)
+        flattener = _Flattener()
+        out = flattener.out
+        args = [flattener.slot() for _ in specs]
+        out.outputs = flattener.run(jaxpr, args)
     out.inputs = [_spec(v, operation.name, "") for v in jaxpr.invars]
     out.steps = _live(out)
     return out
