@@ -53,13 +53,18 @@ def clip(x: Value, low: Value, high: Value) -> Value:
     return jnp.clip(x, low, high)
 
 
+def is_nonzero(x: Value) -> Value:
+    """Return where values are not zero; booleans have no promotion with integers."""
+    return x != jnp.zeros((), x.dtype)
+
+
 def astype(x: Value, *, dtype: Any) -> Value:
     """Return values converted; complex to real drops the imaginary part."""
     if jnp.issubdtype(x.dtype, jnp.complexfloating) and not (
         jnp.issubdtype(dtype, jnp.complexfloating) or dtype == np.bool_
     ):
         x = jnp.real(x)
-    return lax.convert_element_type(x, dtype) if dtype != np.bool_ else x != 0
+    return is_nonzero(x) if dtype == np.bool_ else lax.convert_element_type(x, dtype)
 
 
 def full(value: Value, *, shape: tuple[int, ...], dtype: Any) -> Value:
@@ -172,7 +177,7 @@ def argmin(x: Value, *, axis: int | None, keepdims: bool) -> Value:
 
 def count_nonzero(x: Value, *, axis: Any, keepdims: bool) -> Value:
     """Return how many elements are not zero as int64."""
-    return jnp.sum(x != 0, axis=axis, keepdims=keepdims, dtype=index_dtype())
+    return jnp.sum(is_nonzero(x), axis=axis, keepdims=keepdims, dtype=index_dtype())
 
 
 def searchsorted(x1: Value, x2: Value, sorter: Value, *, side: str) -> Value:

@@ -54,6 +54,13 @@ def test_transforms_of_64_bit_arrays_stay_64_bit():
         assert jnp.linalg.inv(jnp.eye(2)).dtype == np.float32
 
 
+def test_booleans_are_told_from_zero_under_strict_promotion():
+    x = disk(np.array([True, False]))
+    with jax.numpy_dtype_promotion("strict"):
+        assert np.asarray(jnp.astype(x, jnp.bool)).tolist() == [True, False]
+        assert int(jnp.count_nonzero(x)) == 1
+
+
 @pytest.mark.parametrize("wide", [True, False])
 def test_astype_is_honoured_whatever_the_flag_says(wide: bool):
     with jax.enable_x64(wide):

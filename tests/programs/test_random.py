@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import jask
 import jask.numpy
@@ -92,6 +92,8 @@ def stacked(recipe):
 @FEWER
 @given(recipe=recipes(max_steps=4), block=BLOCKS)
 def test_a_program_over_a_batch_is_the_batch_of_programs(recipe, block, files):
+    # JAX broadcasts what depends on no mapped argument in memory, which is refused
+    assume(all(step.row != "ones_like" for step in recipe.steps))
     batches = stacked(recipe)
     with jask.config(block_bytes=block):
         lazy = jax.vmap(lambda *xs: recipe(jask.numpy, *xs), out_axes=0)
