@@ -7,6 +7,9 @@
   softmax and logsumexp trace, becomes one equation `logsumexp_parts`. It pays only
   where the reduced axes do not fit a tile, so the planner chooses the sites.
 
+- `absorb_transposes`: a product of a transposed operand contracts another axis of the
+  operand itself, so that no transposed block is made.
+
 Other uses of the replaced variables stay as they are: the variables keep their
 identity and only change their producer.
 """
@@ -32,7 +35,34 @@ def rewrite(program: Program) -> Program:
         site = _moments_site(eqn)
         if site is not None:
             _replace(program, "moments", {"axes": tuple(eqn.params["axes"])}, site, eqn)
+        elif eqn.name == "dot_general":
+            for side in (0, 1):
+                _absorb_transpose(eqn, side)
     return _tidy(program)
+
+
+def _absorb_transpose(eqn: Equation, side: int) -> None:
+    """Let a product read what its operand transposes, if its result stays the same."""
+    turned = producer_of(eqn.inputs[side], "transpose")
+    if turned is None:
+        return
+    order = tuple(turned.params["permutation"])
+    contracted, batch = eqn.params["dimension_numbers"]
+    used = {*contracted[side], *batch[side]}
+    free = [order[d] for d in range(len(order)) if d not in used]
+    if free != sorted(free):  # the axes of the result would change places
+        return
+
+    def mapped(axes: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+        new = list(map(tuple, axes))
+        new[side] = tuple(order[d] for d in axes[side])
+        return tuple(new)
+
+    numbers = (mapped(contracted), mapped(batch))
+    eqn.params = {**eqn.params, "dimension_numbers": numbers}
+    inputs = list(eqn.inputs)
+    inputs[side] = turned.inputs[0]
+    eqn.inputs = tuple(inputs)
 
 
 def online_softmax(program: Program, keep: Callable[[Equation], bool]) -> Program:

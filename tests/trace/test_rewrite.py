@@ -151,3 +151,30 @@ def test_a_maximum_of_other_axes_is_not_a_softmax():
 
     program = online_softmax(program_for(function, SQUARE), lambda _: True)
     assert "logsumexp_parts" not in names(program)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.T @ x,
+        lambda x: x @ x.T,
+        lambda x: jnp.einsum("ji,jk->ik", x, x),
+        lambda x: x.T @ x @ x.T,
+    ],
+    ids=["gram", "outer gram", "einsum", "chain"],
+)
+def test_a_product_reads_what_its_operand_transposes(function):
+    x = np.linspace(-2, 2, 12, dtype="float32").reshape(4, 3)
+    program = rewrite(program_for(function, x))
+    assert "transpose" not in names(program)
+    (value,) = interpret(program, x)
+    np.testing.assert_allclose(value, function(jnp.asarray(x)), rtol=1e-6)
+
+
+def test_a_transpose_that_reorders_the_result_stays():
+    x = np.linspace(-2, 2, 24, dtype="float32").reshape(4, 3, 2)
+    function = lambda x: jnp.tensordot(jnp.transpose(x, (2, 1, 0)), x, axes=([2], [0]))
+    program = rewrite(program_for(function, x))
+    assert "transpose" in names(program)
+    (value,) = interpret(program, x)
+    np.testing.assert_allclose(value, function(jnp.asarray(x)), rtol=1e-6)
