@@ -1,5 +1,6 @@
 """Opening, saving, evaluating and lifting: the functions of the `jask` namespace."""
 
+import errno
 import os
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -58,7 +59,7 @@ def open(  # noqa: A001 - the name that users expect
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(f"{folder}/a.npy", np.zeros((2, 3), order="F"))
     ...     open(f"{folder}/a.npy")
-    DiskArray(shape=(2, 3), dtype=float64, lazy)
+    DiskArray(shape=(2, 3), dtype=float64, file='...a.npy')
     """
     sizes = (shape,) if isinstance(shape, int) else shape
     opened = open_store(path, dtype=dtype, shape=sizes, offset=offset, mode=mode)
@@ -66,7 +67,7 @@ def open(  # noqa: A001 - the name that users expect
     if not opened.fortran:
         return array
     turned: DiskArray = apply(jnp.transpose, array, name="transpose")
-    turned._origin = Path(path).absolute()
+    turned.turn(opened.store)
     return turned
 
 
@@ -105,9 +106,35 @@ def save(path: Any, x: Any = None) -> None:
     ...     np.load(f"{folder}/a.npy")
     array([0., 1., 2.])
     """
-    arrays = dict(path) if isinstance(path, Mapping) else {path: x}
+    arrays = _by_path(path, x)
     nodes = [to_disk(a).node for a in arrays.values()]
-    evaluate(nodes, [run.ToFile(Path(os.fspath(p))) for p in arrays])
+    evaluate(nodes, [run.ToFile(p) for p in arrays])
+
+
+def _by_path(path: Any, x: Any) -> dict[Path, Any]:
+    """Return the arrays by the file that each goes to, which must all differ."""
+    if not isinstance(path, Mapping):
+        return {_path(path): x}
+    if x is not None:
+        raise TypeError("save takes a path and an array, or a mapping of paths only.")
+    arrays: dict[Path, Any] = {}
+    for given, array in path.items():
+        if _path(given) in arrays:
+            msg = f"Each array must have a file of its own; got twice: {_path(given)}"
+            raise ValueError(msg)
+        arrays[_path(given)] = array
+    return arrays
+
+
+def _path(path: Any) -> Path:
+    """Return the file that a path leads to."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        msg = f"save takes the path first and then the array; got {path!r:.80}."
+        raise TypeError(msg)
+    try:
+        return Path(os.fsdecode(path)).resolve()
+    except RuntimeError as error:  # a loop of links
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
 
 
 def persist(*arrays: Any) -> Any:

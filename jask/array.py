@@ -7,7 +7,7 @@ nothing; `jask.materialize`, `jask.save`, `persist` and the implicit conversions
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -19,6 +19,7 @@ from jask.execute.run import InMemory, ToFile, ToScratch
 from jask.hijax.materialize import evaluate
 from jask.hijax.operand import as_operands
 from jask.hijax.type import is_disk, make_value, refuse_jax, register_value
+from jask.stores._dtypes import is_computable
 from jask.stores.memory import MemoryStore
 from jask.stores.open import open_store
 from jask.trace.graph import Dense, Node, Result, Source
@@ -65,7 +66,7 @@ class DiskArray:
     (DiskArray(shape=(2, 3), dtype=float64, file='...'), 5.0)
     """
 
-    __slots__ = ("__weakref__", "_origin", "node")
+    __slots__ = ("__weakref__", "_origin", "_turned", "node")
 
     __array_priority__ = 1000
     __array_ufunc__ = None
@@ -121,13 +122,14 @@ class DiskArray:
         shape: int | Sequence[int],
         dtype: Any,
     ) -> None:
-        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        sizes = tuple(shape) if isinstance(shape, Iterable) else (shape,)
         opened = open_store(filename, dtype=dtype, shape=sizes)
         self._init(_source(opened.store))
 
     def _init(self, node: Node) -> None:
         self.node = node
         self._origin: Path | None = getattr(_store(node), "path", None)
+        self._turned: Any = None
 
     @classmethod
     def from_numpy(cls, array: Any) -> "DiskArray":
@@ -177,11 +179,15 @@ class DiskArray:
         return f"DiskArray(shape={self.shape}, dtype={self.dtype}, {self._state()})"
 
     def _state(self) -> str:
-        store = _store(self.node)
+        store = self._turned or _store(self.node)
         if store is None:
             return "lazy" if isinstance(self.node, Result) else "in memory"
         path = getattr(store, "path", None)
         return "in memory" if path is None else f"file={str(path)!r}"
+
+    def turn(self, store: Any) -> None:
+        """Say that a file in Fortran order holds this; not part of the public API."""
+        self._turned, self._origin = store, store.path
 
     def place(self, path: Path | None) -> None:
         """Say where `persist` writes this expression; not part of the public API."""
@@ -219,11 +225,13 @@ class DiskArray:
         """
         if not self.size:
             return np.empty(self.shape, self.dtype).view(np.memmap)
+        if self._turned is not None:
+            turned: np.memmap[Any, Any] = self._turned.mapped(self.shape, order="F")
+            return turned
         if getattr(_store(self.node), "path", None) is None:
             persist_all([self], small=0)
-        store = _store(self.node)
-        dtype = self.dtype.newbyteorder() if store.foreign else self.dtype
-        return np.memmap(store.path, dtype, "r", store.offset, self.shape)
+        found: np.memmap[Any, Any] = _store(self.node).mapped(self.shape)
+        return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001
         """Evaluate for NumPy; MemoryBudgetError if it does not fit the budget."""
@@ -274,6 +282,24 @@ class DiskArray:
             msg = f"Only integer scalars can be an index; got {self!r}."
             raise TypeError(msg)
         return int(self._item("index"))
+
+    def __copy__(self) -> "DiskArray":
+        """Return another object for the same array; item assignment leaves it alone."""
+        other = _from_node(type(self), self.node)
+        other._origin, other._turned = self._origin, self._turned
+        return other
+
+    def __deepcopy__(self, memo: Any) -> "DiskArray":
+        """Return the same as `__copy__`: the values never change."""
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled: open files and expressions stay in their process."""
+        msg = (
+            "A DiskArray must not be pickled. Save it with jask.save(path, x) and "
+            "open the file in the other process, or pickle numpy.asarray(x)."
+        )
+        raise TypeError(msg)
 
     def __len__(self) -> int:
         """Return the length of the first axis."""
@@ -326,7 +352,7 @@ def from_numpy(array: Any) -> DiskArray:
     DiskArray(shape=(1, 2), dtype=float64, in memory)
     """
     values = np.asarray(array)
-    if values.dtype.kind not in "biufcV" or values.dtype.names is not None:
+    if not is_computable(values.dtype):
         msg = f"An array must be numeric or boolean; got dtype {values.dtype}."
         raise TypeError(msg)
     result: DiskArray = make_value(_source(MemoryStore(values)))
@@ -342,6 +368,8 @@ def to_disk(x: Any) -> DiskArray:
     if is_disk(x):
         disk: DiskArray = x
         return disk
+    if isinstance(x, np.ndarray | np.generic):  # 64-bit values stay so
+        return from_numpy(x)
     (operand,), _ = as_operands([x])
     made: DiskArray = operand.value
     return made
@@ -368,6 +396,8 @@ def persist_all(
 
 
 def _is_kept(x: DiskArray, small: int) -> bool:
+    if x._turned is not None:
+        return True
     if isinstance(x.node, Source):
         return x.nbytes <= small or x.node.store.on_disk
     return isinstance(x.node, Dense) and x.nbytes <= small

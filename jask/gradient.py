@@ -10,6 +10,7 @@ A function that looks at values while it is traced (`if loss > 0`) is differenti
 eagerly instead, which takes two evaluations.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -125,8 +126,21 @@ class _Task:
     @property
     def numbers(self) -> tuple[int, ...]:
         """The positions of the differentiated arguments, none negative."""
-        given = (self.argnums,) if isinstance(self.argnums, int) else self.argnums
-        return tuple(n % len(self.args) for n in given)
+        given = self.argnums if isinstance(self.argnums, Sequence) else (self.argnums,)
+        count = len(self.args)
+        for n in given:
+            if not -count <= operator.index(n) < count:  # a str is refused here
+                msg = (
+                    f"argnums must name positional arguments, of which there are "
+                    f"{count}; got {n}."
+                )
+                raise TypeError(msg)
+        return tuple(operator.index(n) % count for n in given)
+
+    @property
+    def single(self) -> bool:
+        """Whether one argument is differentiated, and its gradient is no tuple."""
+        return not isinstance(self.argnums, Sequence)
 
     @property
     def chosen(self) -> tuple[Any, ...]:
@@ -141,7 +155,7 @@ class _Task:
             value, aux, grads = self.differentiate(want_value=want_value)
         else:
             value, aux, grads = self.at_once(want_value=want_value)
-        return value, aux, grads[0] if isinstance(self.argnums, int) else grads
+        return value, aux, grads[0] if self.single else grads
 
     def at_once(self, *, want_value: bool) -> tuple[Any, Any, Any]:
         """Differentiate concrete arguments with one evaluation."""
@@ -212,7 +226,14 @@ def _check_argument(x: Any) -> None:
 
 
 def _check_loss(value: Any) -> None:
-    t = jax.typeof(value)
+    try:
+        t = jax.typeof(value)
+    except TypeError:
+        msg = (
+            f"Gradient only defined for scalar-output functions. The loss must be a "
+            f"number; got {type(value).__name__}: {value!r:.80}."
+        )
+        raise TypeError(msg) from None
     if t.shape != ():
         msg = (
             f"Gradient only defined for scalar-output functions. The loss must have "

@@ -150,3 +150,50 @@ def test_a_plan_can_be_read_without_evaluating(file):
     before = COUNTERS.evaluations
     assert "pass" in jask.explain(dnp.sum(jask.open(file)))
     assert COUNTERS.evaluations == before
+
+
+def test_saving_or_mapping_a_fortran_file_leaves_it_alone(tmp_path):
+    path = tmp_path / "f.npy"
+    np.save(path, np.asfortranarray(A))
+    before = path.read_bytes()
+    x = jask.open(path)
+    np.testing.assert_array_equal(x.to_memmap(), A)
+    assert x.to_memmap().flags.f_contiguous
+    np.testing.assert_array_equal(x.persist(), A)
+    assert path.read_bytes() == before
+    assert "file=" in repr(x)
+
+
+@pytest.mark.parametrize("second", ["a.npy", "../{}/a.npy"])
+def test_two_arrays_cannot_have_one_file(tmp_path, second):
+    first = tmp_path / "a.npy"
+    other = f"{tmp_path}/{second.format(tmp_path.name)}"
+    with pytest.raises(ValueError, match="file of its own"):
+        jask.save({first: A, other: A + 1})
+    assert not first.exists()
+
+
+def test_save_says_what_it_takes(tmp_path):
+    with pytest.raises(TypeError, match="path first"):
+        jask.save(jask.from_numpy(A), tmp_path / "a.npy")
+    with pytest.raises(TypeError, match="mapping"):
+        jask.save({tmp_path / "a.npy": A}, A)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="got dtype datetime64"):
+        jask.save(tmp_path / "a.npy", np.array(["2020"], "M8[Y]"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64"])
+def test_an_array_in_memory_is_saved_as_it_is(tmp_path, dtype):
+    values = np.asarray([2**40, 1], dtype)
+    with jax.enable_x64(False):
+        jask.save(tmp_path / "a.npy", values)
+        kept = jask.persist(values)
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), values, strict=True)
+    np.testing.assert_array_equal(kept, values, strict=True)
+
+
+def test_a_random_key_is_not_an_operand():
+    draw = jask.lift(lambda key, x: jax.random.normal(key, x.shape) + x)
+    with pytest.raises(TypeError, match="Draw the numbers"):
+        draw(jax.random.key(0), jask.from_numpy(A))

@@ -1,7 +1,9 @@
 """DiskArray: facts without reading, conversions, persistence, files."""
 
+import copy
 import gc
 import operator
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +192,35 @@ def test_every_array_has_a_memory_map(values, tmp_path):
         assert view.shape == values.shape
         np.testing.assert_array_equal(view, values)
     np.testing.assert_array_equal((x + x).to_memmap(), values + values)
+
+
+def test_a_memory_map_is_of_the_file_that_was_opened(raw, tmp_path):
+    x = jask.DiskArray(raw, (2, 3), "float32")
+    (A + 1).tofile(tmp_path / "b.raw")
+    (tmp_path / "b.raw").replace(raw)
+    np.testing.assert_array_equal(x.to_memmap(), A)
+
+
+def test_a_size_from_numpy_is_a_shape(raw):
+    size: Any = np.int64(6)
+    assert jask.DiskArray(raw, size, "float32").shape == (6,)
+
+
+def test_a_copy_keeps_its_value_when_the_original_is_assigned_to(raw):
+    x = jask.DiskArray(raw, (2, 3), "float32")
+    shallow, deep = copy.copy(x), copy.deepcopy([x])[0]
+    x[0] = np.float32(9)
+    np.testing.assert_array_equal(shallow, A)
+    np.testing.assert_array_equal(deep, A)
+    assert shallow.filename == deep.filename == str(raw)
+
+
+def test_pickling_names_the_remedy(lazy):
+    with pytest.raises(TypeError, match=r"jask\.save"):
+        pickle.dumps(lazy)
+
+
+@pytest.mark.parametrize("dtype", ["longdouble", "V2"])
+def test_from_numpy_takes_what_jax_has_only(dtype):
+    with pytest.raises(TypeError, match="numeric or boolean"):
+        jask.from_numpy(np.zeros(3, dtype))

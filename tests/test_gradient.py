@@ -149,3 +149,20 @@ def test_a_loss_must_be_a_real_scalar(f, message, y):
 def test_an_integer_argument_has_no_gradient():
     with pytest.raises(TypeError, match="int64"):
         jask.grad(dnp.sum)(jask.from_numpy([1, 2]))
+
+
+@pytest.mark.parametrize("argnums", [3, -4, (0, 3), "0", 0.5])
+def test_argnums_must_name_positional_arguments(x, y, argnums):
+    with pytest.raises(TypeError):
+        jask.grad(loss, argnums)(PARAMS, x, y)
+
+
+def test_there_must_be_a_positional_argument(x, y):
+    with pytest.raises(TypeError, match="there are 0"):
+        jask.grad(loss)(params=PARAMS, x=x, y=y)
+
+
+@pytest.mark.parametrize("value", [None, (1.0, 2.0)])
+def test_a_loss_must_be_a_number(x, value):
+    with pytest.raises(TypeError, match="must be a number"):
+        jask.grad(lambda x: value)(x)

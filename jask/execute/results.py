@@ -83,6 +83,7 @@ class Results:
         self._places = prepared.plan.places
         self.live: dict[Var, Any] = dict(_sources(prepared.program, leaves))
         self._lasting = set(self.live)
+        self._read = [n.store for n in leaves if isinstance(n, Source)]
         self._last_use = {
             v: n for n, p in enumerate(prepared.passes) for v in p.p.leaves
         }
@@ -145,7 +146,12 @@ class Results:
                     self._spilled.pop(var).close()
 
     def finish(self) -> list[Any]:
-        """Give files their names; return arrays and stores, node by node."""
+        """Give files their names; return arrays and stores, node by node.
+
+        SourceChangedError if a file was changed while it was read.
+        """
+        for store in self._read:
+            store.check()
         return [self._settle(s) for s in self._results]
 
     def _settle(self, sink: Sink) -> Any:

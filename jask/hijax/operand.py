@@ -15,6 +15,7 @@ import numpy as np
 
 from jask.hijax.materialize import Dematerialize
 from jask.hijax.type import DiskArrayType, is_disk, make_value
+from jask.stores._dtypes import is_computable
 from jask.trace.graph import Dense
 
 __all__ = ["Operand", "as_operands", "is_64_bit"]
@@ -68,6 +69,8 @@ def _forces_x64(x: Any) -> bool:
 def _as_operand(x: Any, *, x64: bool) -> Operand:
     if is_disk(x):
         return Operand(x, DiskArrayType(tuple(x.shape), np.dtype(x.dtype)))
+    if isinstance(x, jax.Array):
+        _require_number(x.dtype, x)
     if isinstance(x, jax.core.Tracer):
         aval = jax.typeof(x)
         value = Dematerialize.of(x)
@@ -76,6 +79,7 @@ def _as_operand(x: Any, *, x64: bool) -> Operand:
         return _dense(x, weak=bool(x.weak_type))
     if isinstance(x, np.ndarray | np.generic):
         array = np.array(x)  # a copy: later changes are not seen
+        _require_number(array.dtype, x)
         array = array.astype(_canonical(array.dtype, x64=x64), copy=False)
         return _dense(array, weak=False)
     if isinstance(x, _SCALARS):
@@ -85,6 +89,18 @@ def _as_operand(x: Any, *, x64: bool) -> Operand:
         f"{type(x).__name__}: {x!r:.80}."
     )
     raise TypeError(msg)
+
+
+def _require_number(dtype: Any, x: Any) -> None:
+    if jax.numpy.issubdtype(dtype, jax.dtypes.prng_key):
+        msg = (
+            f"An operand must not be a random key; got {dtype}. Draw the numbers "
+            "with jax.random outside, and pass them."
+        )
+        raise TypeError(msg)
+    if not is_computable(dtype):
+        msg = f"An operand must be numeric or boolean; got dtype {dtype}: {x!r:.80}."
+        raise TypeError(msg)
 
 
 def _dense(value: Any, *, weak: bool) -> Operand:

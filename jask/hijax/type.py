@@ -6,7 +6,7 @@ properties are attached once, for arrays and for tracers of them, by `attach_ope
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NoReturn
@@ -337,6 +337,20 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 }
 for _name, _convert in _CONVERSIONS.items():
     setattr(DiskArrayType, f"_{_name}", staticmethod(_conversion(_name, _convert)))
+
+
+def _length(tracer: Any) -> int:
+    if not tracer.shape:
+        raise TypeError("len() of a 0-d array")
+    return int(tracer.shape[0])
+
+
+def _rows(tracer: Any) -> Iterator[Any]:
+    return (tracer[i] for i in range(_length(tracer)))
+
+
+setattr(DiskArrayType, "_len", staticmethod(_length))  # noqa: B010
+setattr(DiskArrayType, "_iter", staticmethod(_rows))  # noqa: B010
 
 
 def refuse_jax(x: Any) -> NoReturn:

@@ -14,6 +14,7 @@ import numpy as np
 
 _SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "c": (8, 16)}
 _MOST_BYTES = 2**63 - 1
+_MOST_AXES = 64  # as NumPy
 
 SMALL_TYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(getattr(ml_dtypes, name))
@@ -99,6 +100,9 @@ def checked_shape(shape: Any, itemsize: int = 1) -> tuple[int, ...]:
         raise TypeError(msg) from error
     if any(n < 0 for n in found):
         msg = f"shape must not have negative entries; got {found}."
+        raise ValueError(msg)
+    if len(found) > _MOST_AXES:
+        msg = f"shape must not have more than {_MOST_AXES} axes; got {len(found)}."
         raise ValueError(msg)
     if prod(max(n, 1) for n in found) * itemsize > _MOST_BYTES:
         msg = f"shape must not have more than 2**63 - 1 bytes; got {found}."

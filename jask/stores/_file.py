@@ -17,13 +17,14 @@ import stat
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from jask.errors import FileFormatError, SourceChangedError
 
 _MOST_OPEN = 256
+_TOO_MANY = {errno.EMFILE, errno.ENFILE}
 _MOST_AT_ONCE = 1 << 30  # the kernel moves less than 2 GiB in one call
 
 _lock = threading.RLock()  # reentrant: a finalizer may run while it is held
@@ -212,22 +213,30 @@ def _open(path: Path, flags: int) -> int:
     global _held  # noqa: PLW0603
     with _lock:
         _make_room(_most_open() - 1)
-        try:
-            fd = os.open(path, flags)
-        except OSError as error:
-            if error.errno not in {errno.EMFILE, errno.ENFILE}:
-                raise
-            fd = _open_at_any_cost(path, flags)
+        fd = at_any_cost(lambda: os.open(path, flags), path)
         _held += 1
         return fd
 
 
-def _open_at_any_cost(path: Path, flags: int) -> int:
-    _make_room(0)
+def at_any_cost[T](call: Callable[[], T], path: Path) -> T:
+    """Return what a call returns that opens `path`; close unused files if it must.
+
+    Examples
+    --------
+    >>> at_any_cost(lambda: len(os.listdir("/")) > 0, Path("/"))
+    True
+    """
     try:
-        return os.open(path, flags)
+        return call()
     except OSError as error:
-        if error.errno not in {errno.EMFILE, errno.ENFILE}:
+        if error.errno not in _TOO_MANY:
+            raise
+    with _lock:
+        _make_room(0)
+    try:
+        return call()
+    except OSError as error:
+        if error.errno not in _TOO_MANY:
             raise
         msg = (
             "Too few file descriptors: other parts of this process hold all that it "

@@ -21,7 +21,7 @@ import numpy as np
 from jask.errors import FileFormatError
 from jask.stores._claim import abandoned, allocate, claim, free_bytes, unique_name
 from jask.stores._dtypes import checked_dtype, checked_shape
-from jask.stores._file import DiskFile, absolute, write_at
+from jask.stores._file import DiskFile, absolute, at_any_cost, write_at
 from jask.stores.npy import npy_header
 from jask.stores.raw import RawStore
 
@@ -164,7 +164,7 @@ def _create(target: Path) -> tuple[Path, int]:
     while True:
         name = f"{_prefix(target)}{unique_name()}{_SUFFIX}"
         temporary = target.with_name(name)
-        fd = os.open(temporary, flags, 0o666)
+        fd = at_any_cost(lambda: os.open(temporary, flags, 0o666), target)  # noqa: B023
         if claim(fd, temporary):
             return temporary, fd
         os.close(fd)
@@ -172,7 +172,8 @@ def _create(target: Path) -> tuple[Path, int]:
 
 def _remove_abandoned(target: Path) -> None:
     prefix = _prefix(target)
-    for name in os.listdir(target.parent):  # noqa: PTH208
+    names = at_any_cost(lambda: os.listdir(target.parent), target)  # noqa: PTH208
+    for name in names:
         if name.startswith(prefix) and name.endswith(_SUFFIX):
             left = target.with_name(name)
             with abandoned(left) as gone:
@@ -206,7 +207,8 @@ def _copy_mode(old: Path, new: Path) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    fd = at_any_cost(lambda: os.open(directory, flags), directory)
     try:
         os.fsync(fd)
     finally:

@@ -10,7 +10,7 @@ import threading
 import time
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from jask.errors import FileFormatError
 from jask.geometry.box import Box
 from jask.stores import traffic
 from jask.stores._dtypes import checked_dtype, checked_shape
-from jask.stores._file import DiskFile
+from jask.stores._file import DiskFile, absolute
 from jask.stores._move import MAPPED_RUN, Array, fetch, put
 from jask.stores._runs import Runs, pieces, runs_of
 from jask.stores.base import require_fit
@@ -192,6 +192,21 @@ class RawStore:
             file.release()
         traffic.count_write(runs.nbytes, calls)
 
+    def mapped(
+        self, shape: tuple[int, ...], order: Literal["C", "F"] = "C"
+    ) -> np.memmap[Any, Any]:
+        """Return the file as a read-only memory map, in its own byte order.
+
+        What is mapped is the file that was opened, whatever has its name now.
+        """
+        self.check()
+        stored = self._dtype.newbyteorder("S") if self._foreign else self._dtype
+        with self._file.descriptor() as fd, os.fdopen(os.dup(fd), "rb") as file:
+            pages: Any = np.memmap(file, stored, "r", self._offset, shape, order)
+        pages.filename = self._file.path  # as NumPy has it for a path
+        found: np.memmap[Any, Any] = pages
+        return found
+
     def prefetch(self, box: Box) -> None:
         """Ask the kernel to read `box` ahead, if its bytes lie close together.
 
@@ -253,9 +268,13 @@ def open_raw(
     ...
     jask.errors.FileFormatError: The file must be a regular file, not ...
     """
-    stored = checked_dtype(dtype)
-    shape = checked_shape(shape, stored.itemsize)
-    offset = _checked_offset(offset)
+    try:
+        stored = checked_dtype(dtype)
+        shape = checked_shape(shape, stored.itemsize)
+        offset = _checked_offset(offset)
+    except (TypeError, ValueError) as error:
+        msg = f"{error} The raw file is {absolute(path)}"
+        raise type(error)(msg) from error
     file = DiskFile(path, writable=writable)
     right = offset + prod(shape) * stored.itemsize
     if file.size != right:

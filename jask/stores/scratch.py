@@ -29,7 +29,7 @@ import numpy as np
 from jask.errors import ScratchFullError
 from jask.stores._claim import abandoned, allocate, claim, free_bytes, unique_name
 from jask.stores._dtypes import checked_dtype, checked_shape
-from jask.stores._file import DiskFile
+from jask.stores._file import DiskFile, at_any_cost
 from jask.stores._move import Array
 from jask.stores._runs import Runs
 from jask.stores.raw import RawStore
@@ -176,7 +176,7 @@ _account = _Account()
 def _create(path: Path, nbytes: int) -> bool:
     """Make the file; return whether its space is allocated."""
     flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
-    fd = os.open(path, flags, 0o600)
+    fd = at_any_cost(lambda: os.open(path, flags, 0o600), path)
     try:
         return allocate(fd, nbytes)
     except OSError as error:
@@ -221,14 +221,17 @@ def _make_directory(base: Path) -> tuple[Path, int]:
     while True:
         made = Path(tempfile.mkdtemp(prefix=f"jask-{unique_name()}-", dir=base))
         lock = made / _LOCK_FILE
-        fd = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
+        fd = at_any_cost(lambda: os.open(lock, flags, 0o600), lock)  # noqa: B023
         if claim(fd, lock):
             return made, fd
         os.close(fd)
 
 
 def _remove_abandoned(base: Path) -> None:
-    for entry in os.scandir(base):
+    with at_any_cost(lambda: os.scandir(base), base) as listing:
+        entries = list(listing)
+    for entry in entries:
         try:
             found = entry.stat(follow_symlinks=False)
             own = found.st_uid == os.getuid() and entry.is_dir(follow_symlinks=False)

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +26,7 @@ from jask.execute.ledger import LEDGER
 from jask.execute.run import InMemory, ToFile, ToScratch, evaluate
 from jask.geometry.box import Box
 from jask.stores.open import open_store
+from jask.stores.raw import RawStore
 from jask.stores.scratch import scratch_in_use
 from jask.testing.stores import FailingStore
 from jask.trace.counters import COUNTERS
@@ -206,3 +208,19 @@ def test_a_plan_whose_temporaries_do_not_fit_is_made_again(tmp_path: Path):
     with jax.enable_x64(True):
         for a, b in zip(found, places(jnp.asarray(x)), strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_a_source_changed_while_it_is_read_gives_no_result(
+    tmp_path: Path, x: np.ndarray, monkeypatch: pytest.MonkeyPatch
+):
+    source = disk(tmp_path, x)
+    fetch = RawStore._fetch
+
+    def fetch_and_change(*args: Any) -> None:
+        fetch(*args)
+        os.utime(tmp_path / "x.npy", ns=(1, 1))
+
+    monkeypatch.setattr(RawStore, "_fetch", fetch_and_change)
+    with pytest.raises(SourceChangedError, match="written to"):
+        evaluate(call(standardise, source), [ToFile(tmp_path / "y.npy")])
+    assert [p.name for p in tmp_path.iterdir()] == ["x.npy"]

@@ -78,3 +78,11 @@ def test_mapped_axes_come_and_go():
     assert t.dec_rank(3, 1) == DiskArrayType((2,), np.dtype("f"))
     assert t.inc_rank(5, t.leading_axis_spec()).shape == (5, 2, 3)
     assert t.dec_rank(None, None) is t
+
+
+def test_a_traced_array_has_a_length_and_rows():
+    x = jask.from_numpy(np.arange(6.0).reshape(3, 2))
+    total = jax.jit(lambda x: jask.materialize(sum(len(x) * row.sum() for row in x)))
+    assert total(x) == 45
+    with pytest.raises(TypeError, match="0-d"):
+        jax.jit(lambda x: len(x.sum()))(x)

@@ -280,3 +280,23 @@ try:
 except OSError as error:
     print(error)
 """
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"shape": (-4,)},
+        {"shape": (2**40, 2**40)},
+        {"shape": (1,) * 65},
+        {"shape": 4.0},
+        {"dtype": "O"},
+        {"dtype": None},
+        {"offset": -8},
+    ],
+    ids=str,
+)
+def test_wrong_facts_of_a_raw_file_name_it(wrong: dict[str, Any], tmp_path: Path):
+    (tmp_path / "x.raw").write_bytes(bytes(32))
+    facts: dict[str, Any] = {"dtype": "f8", "shape": (4,), "offset": 0} | wrong
+    with pytest.raises((TypeError, ValueError), match=r"x\.raw"):
+        open_store(tmp_path / "x.raw", **facts)

@@ -1,11 +1,13 @@
 """Output files appear whole or not at all, whatever happens in between."""
 
+import contextlib
 import errno
 import gc
 import os
+import resource
 import signal
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from jask.geometry.box import Box
 from jask.stores import output as output_module
 from jask.stores.open import open_store
 from jask.stores.output import OutputStore, create_output
+from jask.stores.scratch import create_scratch
 from jask.testing.stores import FailingStore, read_all
 from tests.stores.children import child
 
@@ -31,6 +34,33 @@ def written(path: Path) -> OutputStore:
 
 def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
+
+
+def create_scratch_beside(path: Path, shape: tuple[int, ...], dtype: Any) -> Any:
+    return create_scratch(shape, dtype, directory=path.parent)
+
+
+def open_saved(path: Path, value: float) -> Any:
+    np.save(path, np.full(3, value))
+    return open_store(path).store
+
+
+@contextlib.contextmanager
+def all_descriptors_taken() -> Iterator[None]:
+    """Leave this process no descriptor but those that stores hold and can close."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = max(int(n) for n in os.listdir("/proc/self/fd")) + 4  # noqa: PTH208
+    resource.setrlimit(resource.RLIMIT_NOFILE, (few, hard))
+    taken = []
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        yield
+    finally:
+        for fd in taken:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_the_file_is_what_numpy_would_write(tmp_path: Path):
@@ -308,3 +338,26 @@ def test_the_module_says_how_its_temporary_files_are_called(tmp_path: Path):
     assert name.startswith(f".x.npy.{os.getpid()}-")
     assert name.endswith(output_module._SUFFIX)
     output.abort()
+
+
+@pytest.mark.parametrize("make", [create_output, create_scratch_beside])
+def test_a_file_is_made_though_all_descriptors_are_taken(
+    make: Callable[..., Any], tmp_path: Path
+):
+    read = [open_saved(tmp_path / f"{k}.npy", k) for k in range(8)]
+    with all_descriptors_taken():
+        store = make(tmp_path / "x.npy", (4,), "f8")
+        store.write(WHOLE, np.arange(4.0))
+        np.testing.assert_array_equal(read_all(store), np.arange(4.0))
+        del store
+    assert [read_all(store)[0] for store in read] == list(range(8))
+
+
+@pytest.mark.parametrize("make", [create_output, create_scratch_beside])
+def test_too_few_descriptors_names_file_and_remedy(
+    make: Callable[..., Any], tmp_path: Path
+):
+    with all_descriptors_taken(), pytest.raises(OSError, match="ulimit -n") as caught:
+        make(tmp_path / "x.npy", (4,), "f8")
+    assert str(tmp_path) in str(caught.value)
+    assert not [n for n in names(tmp_path) if n.endswith((".npy", ".jask-tmp"))]
