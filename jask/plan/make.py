@@ -61,11 +61,9 @@ def make_plan(
     if local and not cautious and (not _fits(bold) or _rereads(bold, program)):
         careful, _ = _attempt(program, places, wanted, limits, links, cautious=True)
         best = min(bold, careful, key=lambda p: (not _fits(p), _seconds(p)))
-        if best is bold:  # the second attempt has moved the roots: lay them out again
-            best, _ = _attempt(program, places, wanted, limits, links, cautious=False)
     for p in best.passes:
         if p.memory > limits.memory - best.kept:
-            raise MemoryBudgetError(_too_large(p, best, links))
+            raise _too_large(p, best, links)
     return best
 
 
@@ -99,7 +97,7 @@ def _attempt(
     kept = sum(v.nbytes for v in made if places[v] == "memory" and v.producer)
     memory = limits.memory - kept
     if memory <= 0:
-        raise MemoryBudgetError(_too_many_results(kept, limits))
+        raise _too_many_results(kept, limits)
     merger = Merger(places, limits, links, memory)
     levels = sorted({r.level for r in roots})
     passes = [
@@ -128,15 +126,15 @@ def _rereads(plan: Plan, program: Program) -> bool:
     return sum(p.reads for p in plan.passes) > REREAD * max(once, 1)
 
 
-def _too_many_results(kept: int, limits: Limits) -> str:
-    return (
+def _too_many_results(kept: int, limits: Limits) -> MemoryBudgetError:
+    msg = (
         f"results kept in memory take {kept} bytes but the memory budget is "
-        f"{limits.memory}; raise it to at least {_round_up(2 * kept)} with "
-        "jask.set_memory_budget, or save to a file instead of materializing."
+        f"{limits.memory}; save large ones to a file instead of materializing them."
     )
+    return MemoryBudgetError(msg, _round_up(2 * kept))
 
 
-def _too_large(p: Pass, plan: Plan, links: Links) -> str:
+def _too_large(p: Pass, plan: Plan, links: Links) -> MemoryBudgetError:
     memory = plan.limits.memory - plan.kept
     least = search(make_pass(p.roots, links), plan.places, plan.limits, 1).least
     budget = _round_up(int((least + plan.kept) * 1.25))
@@ -147,11 +145,11 @@ def _too_large(p: Pass, plan: Plan, links: Links) -> str:
         for r in p.roots
         if r.kind == "opaque" and r.eqn is not None
     )
-    return (
+    msg = (
         f"computing {names} needs at least {least} bytes at a time but the memory "
-        f"budget leaves {memory} of {plan.limits.memory}{'; ' + why if why else ''}. "
-        f"A budget of {budget} bytes would do: jask.set_memory_budget({budget})."
+        f"budget leaves {memory} of {plan.limits.memory}{'; ' + why if why else ''}."
     )
+    return MemoryBudgetError(msg, budget)
 
 
 def _round_up(n: int) -> int:

@@ -1,6 +1,7 @@
 """Merging: roots of one level that read the same files share a pass.
 
-1. Roots are related when they read a common file, or when all are tiny.
+1. Roots are related when they read a common file along a common axis, or when all are
+   tiny.
 2. All related roots are tried in one pass; it is taken where its modelled cost is no
    higher than that of a pass each. Otherwise pairs are merged greedily.
 """
@@ -45,10 +46,15 @@ class Merger:
     def _related(self, a: Root, b: Root) -> bool:
         if "opaque" in {a.kind, b.kind}:
             return False
-        shared = set(a.leaves) & set(b.leaves)
-        if any(self.places[v] == "disk" for v in shared):
+        shared = [v for v in a.leaves if v in b.leaves and self.places[v] == "disk"]
+        if shared and self._together(a, b, sum(v.nbytes for v in shared)):
             return True
         return self._tiny(a) and self._tiny(b)
+
+    def _together(self, a: Root, b: Root, nbytes: int) -> bool:
+        """Return whether one walk can serve both: a common axis, or a single tile."""
+        common = {*self.links.of(a)} & {*self.links.of(b)} - {None}
+        return bool(common) or nbytes <= min(self.limits.block, self.memory // 4)
 
     def _tiny(self, root: Root) -> bool:
         made = (o for e in root.equations for o in e.outputs)

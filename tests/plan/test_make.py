@@ -184,3 +184,12 @@ def test_a_sum_of_few_numbers_made_of_many_is_taken_tile_by_tile():
     plan, program = plan_of(call(logistic, *operands), BIG)
     (p,) = [p for p in plan.passes if program.leaves[1] in p.leaves]
     assert p.steps > 10
+
+
+def test_roots_without_a_common_axis_do_not_share_a_walk():
+    """One grid for both would have a step for every pair of their tiles."""
+    x = source((1 << 12, 1 << 12))
+    rows, flat = call(lambda x: (jnp.sum(x, 1), jnp.cumsum(x)[::2]), x)
+    plan, program = plan_of([rows, flat], Limits(memory=16 * MB, block=1 << 18))
+    check(plan, program)
+    assert sum(p.steps for p in plan.passes) < 4 * x.nbytes // (1 << 18)
