@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import jax
 import numpy as np
 
+from jask.config import current
 from jask.execute.run import InMemory, ToFile, ToScratch
 from jask.hijax.materialize import evaluate
 from jask.hijax.operand import as_operands
@@ -27,7 +28,8 @@ from jask.trace.graph import Dense, Node, Result, Source
 __all__ = ["DiskArray", "from_numpy", "persist_all"]
 
 SMALL = 2**20
-"""Bytes up to which `persist` keeps a value in memory instead of in scratch."""
+"""Bytes up to which `persist` keeps a value in memory instead of in scratch, where
+that is at most an eighth of the memory budget."""
 
 
 class _Binary(Protocol):
@@ -385,6 +387,7 @@ def persist_all(
 
     Returns the values of other nodes, evaluated in the same program.
     """
+    small = min(small, current().memory_budget // 8)
     lazy = [x for x in arrays if not _is_kept(x, small)]
     to = [*(_destination(x, small) for x in lazy), *(InMemory() for _ in besides)]
     results = evaluate([*(x.node for x in lazy), *besides], to)

@@ -165,6 +165,14 @@ def test_a_large_array_persists_in_scratch_that_goes_with_it(tmp_path):
     assert not path.exists()
 
 
+def test_what_is_large_for_the_budget_persists_in_scratch():
+    x = np.random.default_rng(0).standard_normal((64, 96)).astype("float32")
+    lazy = jask.from_numpy(x) * np.float32(2)
+    with jask.config(memory_budget=x.nbytes - 500):
+        assert store(lazy.persist()).on_disk
+    np.testing.assert_array_equal(np.asarray(lazy), x * np.float32(2))
+
+
 def test_a_persisted_array_is_not_computed_again(lazy):
     node = lazy.persist().node
     assert lazy.persist().node is node
