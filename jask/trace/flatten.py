@@ -128,13 +128,6 @@ def _spec(atom: Any, name: str, source: str) -> Spec:
             f"got {atom.aval} at {source or 'an unknown line'}"
         )
         raise UnsupportedPrimitiveError(msg)
-    if not isinstance(atom.aval.dtype, np.dtype):
-        msg = (
-            f"operands and results of {name} must be numbers; got {atom.aval} at "
-            f"{source or 'an unknown line'}. Draw random numbers with jax.random "
-            "outside, and pass them."
-        )
-        raise UnsupportedPrimitiveError(msg)
     return tuple(shape), _dtype(atom)
 
 
