@@ -8,6 +8,11 @@ class JaskError(Exception):
 class MemoryBudgetError(JaskError, MemoryError):
     """The work does not fit the memory budget; the message says which would do."""
 
+    def __init__(self, message: str = "", budget: int = 0) -> None:
+        super().__init__(message)
+        self.budget = budget
+        """A larger budget to try next, in bytes; 0 if none was worked out."""
+
 
 class UnsupportedPrimitiveError(JaskError, NotImplementedError):
     """A traced function uses something that jask cannot run at all."""

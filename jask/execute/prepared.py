@@ -132,10 +132,9 @@ def _fitted(p: Pass, plan: Plan) -> PreparedPass:
         p = tiled(p, search(p, plan.places, plan.limits, memory))
     msg = (
         f"computing {', '.join(r.label for r in p.roots)} needs {p.memory} bytes with "
-        f"XLA's temporaries, over the {memory} bytes that the memory budget leaves; "
-        f"raise it with jask.set_memory_budget({2 * (p.memory + plan.kept)})."
+        f"XLA's temporaries, over the {memory} bytes that the memory budget leaves."
     )
-    raise MemoryBudgetError(msg)
+    raise MemoryBudgetError(msg, p.memory + plan.kept)
 
 
 def _assumed(p: Pass, plan: Plan) -> int:

@@ -10,7 +10,8 @@
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jask.rules  # noqa: F401 (fills the rule table)
@@ -43,6 +44,9 @@ __all__ = [
     "explain",
     "prepare",
 ]
+
+TRIES = 16
+"""Budgets tried, each at least half as large again, to name one that would do."""
 
 KEEP_PLANS = 512
 """Plans kept with their kernels; the one used longest ago is dropped first."""
@@ -124,9 +128,9 @@ def _refuse_large(
         msg = (
             f"the result takes {held} bytes in memory, over the memory budget of "
             f"{limits.memory} bytes. Keep it on disk with jask.save(path, x) or "
-            f"x.persist(), or allow more with jask.set_memory_budget({2 * held})."
+            "x.persist(), or allow more."
         )
-        raise MemoryBudgetError(msg)
+        raise MemoryBudgetError(msg, 2 * held)
 
 
 # ---- plans
@@ -142,15 +146,23 @@ def _prepare(
     found: Structure,
     limits: Limits,
 ) -> Prepared:
-    _refuse_large(nodes, destinations, limits)
     kinds = tuple(isinstance(d, InMemory) for d in destinations)
     key = (found.key, kinds, limits)
     with _plans_lock:
         if key in _plans:
             _plans.move_to_end(key)
             return _plans[key]
-    program = view_leaves(rewrite(build(nodes, found)))
-    prepared = _fit(program, found.leaves, kinds, limits)
+
+    def make(memory: int) -> Prepared:
+        within = replace(limits, memory=memory)
+        _refuse_large(nodes, destinations, within)
+        program = view_leaves(rewrite(build(nodes, found)))
+        return _fit(program, found.leaves, kinds, within)
+
+    try:
+        prepared = make(limits.memory)
+    except MemoryBudgetError as error:
+        raise _advised(error, make) from None
     COUNTERS.plans += 1
     COUNTERS.opaque_steps += sum(
         r.kind == "opaque" for p in prepared.plan.passes for r in p.roots
@@ -160,6 +172,23 @@ def _prepare(
         while len(_plans) > KEEP_PLANS:
             _plans.popitem(last=False)
     return prepared
+
+
+def _advised(
+    error: MemoryBudgetError, make: Callable[[int], Prepared]
+) -> MemoryBudgetError:
+    """Return the error with a budget that was tried and found large enough."""
+    budget = error.budget
+    for _ in range(TRIES):
+        try:
+            make(budget)
+        except MemoryBudgetError as larger:
+            budget = max(larger.budget, budget + budget // 2)
+            continue
+        advice = f"A budget of {budget} bytes would do"
+        msg = f"{error} {advice}: jask.set_memory_budget({budget})."
+        return MemoryBudgetError(msg, budget)
+    return error
 
 
 def _fit(

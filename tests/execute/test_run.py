@@ -224,3 +224,27 @@ def test_a_source_changed_while_it_is_read_gives_no_result(
     with pytest.raises(SourceChangedError, match="written to"):
         evaluate(call(standardise, source), [ToFile(tmp_path / "y.npy")])
     assert [p.name for p in tmp_path.iterdir()] == ["x.npy"]
+
+
+GREEDY = {
+    "sum": jnp.sum,
+    "sort": lambda x: jnp.sort(x.ravel())[-3:],
+    "sort and sum": lambda x: jnp.sum(jnp.sort(x, 1) * x),
+    "product": lambda x: jnp.sum(x @ x.T),
+    "softmax": lambda x: jnp.max(jax.nn.softmax(x)),
+    "everything": lambda x: x.astype("float64") + 1,
+    "opaque": lambda x: jnp.linalg.qr(x)[1],
+}
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_the_budget_that_an_error_names_would_do(tmp_path: Path, name: str):
+    x = np.random.default_rng(0).standard_normal((7, 5)).astype("f4")
+    nodes = call(GREEDY[name], disk(tmp_path, x))
+    with jask.config(memory_budget=1), pytest.raises(MemoryBudgetError) as caught:
+        evaluate(nodes, [InMemory()])
+    budget = int(str(caught.value).split("jask.set_memory_budget(")[1].split(")")[0])
+    with jask.config(memory_budget=budget):
+        (found,) = evaluate(nodes, [InMemory()])
+    right = GREEDY[name](jnp.asarray(x))
+    np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-5)

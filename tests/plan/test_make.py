@@ -111,13 +111,10 @@ def test_a_long_chain_is_cut_into_several_kernels():
 
 def test_an_impossible_budget_names_one_that_would_do():
     nodes = call(lambda x: jnp.sort(x, 0), source((1 << 22,)))
-    with pytest.raises(
-        MemoryBudgetError, match=r"A budget of (\d+) bytes would do"
-    ) as e:
+    with pytest.raises(MemoryBudgetError, match="needs at least") as e:
         plan_of(nodes, Limits(memory=1 * MB))
-    budget = int(str(e.value).split("set_memory_budget(")[1].split(")")[0])
-    plan, _ = plan_of(nodes, Limits(memory=budget))
-    assert plan.projected <= budget
+    plan, _ = plan_of(nodes, Limits(memory=e.value.budget))
+    assert plan.projected <= e.value.budget
 
 
 SMALL: dict[str, tuple[Callable[..., Any], list[Source]]] = {
