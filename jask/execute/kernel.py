@@ -159,7 +159,8 @@ def _step_function(p: Pass, low: Lowered) -> Callable[..., Any]:
         for record, need in zip(low.records, low.needs, strict=True):
             eqn = equations[record.number]
             operands = _operands(record, eqn.inputs, offsets, blocks, values)
-            if eqn.name == "div":  # XLA would multiply by the divisor's reciprocal
+            if eqn.name == "div" and isinstance(eqn.inputs[1], Literal):
+                # XLA would multiply by the divisor's reciprocal
                 operands[1] = jax.lax.optimization_barrier(operands[1])
             numbers = offsets.take(record.offsets)
             made = RULES[eqn.name].emit(eqn, record.shape, need, numbers, operands)
