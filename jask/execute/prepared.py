@@ -13,7 +13,7 @@ import numpy as np
 from jask.errors import MemoryBudgetError
 from jask.execute.kernel import Kernel, compile_close, compile_step, initial
 from jask.geometry.box import Box
-from jask.plan.cost import survey
+from jask.plan.cost import survey, temporaries
 from jask.plan.ir import Pass, Plan, Root
 from jask.plan.lower import Head, Load, Lowered, lower
 from jask.plan.search import search, tiled
@@ -123,8 +123,9 @@ def _fitted(p: Pass, plan: Plan) -> PreparedPass:
     for _ in range(REFITS):
         prepared = PreparedPass(p)
         temp = prepared.step(p.steps // 2).kernel.temp
-        work = survey(p, p.tile, plan.places).work
-        total = max(0, p.memory + (temp - _assumed(p, plan)) * p.workers)
+        looked = survey(p, p.tile, plan.places)
+        work = looked.work
+        total = max(0, p.memory + (temp - temporaries(looked, p)) * p.workers)
         if total <= memory:
             prepared.p = replace(p, memory=total, temp_per_work=temp / max(1, work))
             return prepared
@@ -135,11 +136,6 @@ def _fitted(p: Pass, plan: Plan) -> PreparedPass:
         f"XLA's temporaries, over the {memory} bytes that the memory budget leaves."
     )
     raise MemoryBudgetError(msg, p.memory + plan.kept)
-
-
-def _assumed(p: Pass, plan: Plan) -> int:
-    s = survey(p, p.tile, plan.places)
-    return s.temp if p.temp_per_work is None else int(p.temp_per_work * s.work)
 
 
 __all__ = ["Prepared", "PreparedPass", "Step"]

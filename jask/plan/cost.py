@@ -260,6 +260,11 @@ def _dot_seconds(whole: Sequence[int], part: Sequence[int]) -> float:
     return 2 * prod(part) / speed
 
 
+def temporaries(s: Survey, p: Pass) -> int:
+    """Return XLA's temporary bytes in one step: measured for this pass, or guessed."""
+    return s.temp if p.temp_per_work is None else int(p.temp_per_work * s.work)
+
+
 def price(s: Survey, order: Sequence[int], p: Pass, workers: int) -> Cost:
     """Return the seconds and bytes of a surveyed tile with its loops in this order."""
     counts = s.counts
@@ -267,7 +272,7 @@ def price(s: Survey, order: Sequence[int], p: Pass, workers: int) -> Cost:
     steps = prod(counts)
     lanes = workers_for(p, workers, steps)
     seconds = steps * (STEP / lanes + s.compute)
-    temp = s.temp if p.temp_per_work is None else int(p.temp_per_work * s.work)
+    temp = temporaries(s, p)
     memory, reads, writes = temp * lanes, 0, 0
     for load in s.loads:
         deepest = max((position[a] for a in load.axes if counts[a] > 1), default=-1)

@@ -18,7 +18,7 @@ from jask.trace.ir import Equation, Var
 type Kind = Literal["map", "reduce", "scan", "opaque"]
 type Place = Literal["disk", "memory"]
 
-KiB, MiB = 1 << 10, 1 << 20
+MiB = 1 << 20
 DEFAULT_BLOCK = 4 * MiB
 
 
@@ -153,9 +153,6 @@ class Pass:
 
     writes: int = 0
     """Modelled bytes written to disk."""
-
-    note: str = ""
-    """Why it is as it is, for `explain`."""
 
     @property
     def counts(self) -> tuple[int, ...]:

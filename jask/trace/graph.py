@@ -5,7 +5,7 @@ identity of a computation is its `Operation`, compared by value, so that the sam
 program on other files is traced, planned and compiled once.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -139,8 +139,3 @@ def walk(targets: Iterable[Node]) -> list[Node]:
         if isinstance(node, Result):
             stack.extend((n, False) for n in reversed(node.call.operands))
     return order
-
-
-def leaves(targets: Sequence[Node]) -> list[Node]:
-    """Return the nodes without operands, in the order of first use."""
-    return [n for n in walk(targets) if not isinstance(n, Result)]
