@@ -6,14 +6,17 @@ release moves or renames something, the fix belongs in this file.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import jax
-from jax._src import core, source_info_util
+from jax._src import core, source_info_util, xla_bridge
+from jax._src.ad_checkpoint import remat_p
+from jax._src.random import core as _samplers, prng
 from jax.experimental import io_callback
 from jax.experimental.hijax import (
     GradAccum,
@@ -27,7 +30,14 @@ from jax.experimental.hijax import (
     linearize_from_jvp,
     register_hitype,
 )
-from jax.extend.core import Jaxpr, JaxprEqn, Literal, Primitive, primitives
+from jax.extend.core import (
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Primitive,
+    jaxpr_as_fun as as_function,
+    primitives,
+)
 from jaxlib import xla_client
 
 __all__ = [
@@ -44,14 +54,20 @@ __all__ = [
     "Zero",
     "aval_method",
     "aval_property",
+    "backends_started",
+    "divert",
     "eagerly",
     "expanded",
+    "gamma_of_key",
+    "generator",
     "io_callback",
     "is_lowering",
     "kernel_device",
+    "keyed_gamma",
     "linearize_from_jvp",
     "primitives",
     "register_hitype",
+    "remat_p",
     "source_line",
     "trace_of",
     "tracer_of",
@@ -67,6 +83,32 @@ ALL_PRIMITIVES: Mapping[str, Primitive] = {
     if isinstance(found, Primitive)
 }
 """Every primitive that JAX makes public, by name."""
+
+
+def generator(key_type: Any) -> Any:
+    """Return how keys of this dtype are made, split and used: JAX's functions."""
+    return key_type._impl
+
+
+def as_keys(numbers: Any, key_type: Any) -> Any:
+    """Return the keys that are made of these numbers."""
+    return prng.random_wrap(numbers, impl=key_type._impl)
+
+
+def gamma_of_key(numbers: Any, a: Any, *, log_space: bool, generator: str) -> Any:
+    """Return one draw from a gamma distribution, by the numbers of its key."""
+    key = prng.random_wrap(numbers, impl=prng.prngs[generator])
+    return _samplers._gamma_one(key, a, log_space)
+
+
+keyed_gamma = Primitive("keyed_gamma")
+"""Draws from gamma distributions, each by a key of its own: our form, on numbers, of
+JAX's `random_gamma`."""
+
+
+@keyed_gamma.def_abstract_eval
+def _keyed_gamma_type(keys: Any, a: Any, **_: Any) -> Any:  # noqa: ARG001
+    return core.ShapedArray(a.shape, a.dtype)
 
 
 def source_line(eqn: Any) -> str:
@@ -117,6 +159,12 @@ def tracer_of(trace: Any, variable: Any) -> Any:
     return trace.var_to_tracer(variable, source_info_util.current())
 
 
+def backends_started() -> bool:
+    """Return whether JAX has started its threads in this process."""
+    started: bool = xla_bridge.backends_are_initialized()
+    return started
+
+
 @cache
 def _private_cpu() -> Any:
     client: Any = xla_client.make_cpu_client(asynchronous=False)
@@ -135,3 +183,46 @@ def kernel_device() -> AbstractContextManager[Any]:
         return nullcontext()
     device: AbstractContextManager[Any] = jax.default_device(_private_cpu())
     return device
+
+
+# ---- what JAX 0.12 lacks for hijax types; tests/hijax/test_assumptions.py pins each
+
+
+def divert(
+    primitive: Primitive,
+    concerns: Callable[[Any], bool],
+    instead: Callable[[Primitive, Sequence[Any], Mapping[str, Any]], Any],
+) -> None:
+    """Let a primitive of JAX do something else for operands of ours.
+
+    JAX's own transformations bind a few primitives of arrays (`broadcast_in_dim` of
+    what a mapped function returns) on values of any type. There is no other place to
+    say what they mean for a hijax type.
+    """
+    ordinary = primitive.bind
+
+    def bind(*args: Any, **params: Any) -> Any:
+        if any(map(concerns, args)):
+            return instead(primitive, args, params)
+        return ordinary(*args, **params)
+
+    primitive.bind = bind  # type: ignore[method-assign]
+
+
+def _raising(lower: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
+    """Return the lowering of `jax.checkpoint`, which forgets to raise its results."""
+
+    def lowered(*args: Any, jaxpr: Any, **params: Any) -> list[Any]:
+        outs = lower(*args, jaxpr=jaxpr, **params)
+        if [jax.typeof(x) for x in outs] == list(jaxpr.out_avals):
+            return list(outs)
+        rest = iter(outs)
+        return [
+            t.raise_val(*islice(rest, len(t.lo_ty()))) if t.is_high else next(rest)
+            for t in jaxpr.out_avals
+        ]
+
+    return lowered
+
+
+remat_p.to_lojax = _raising(remat_p.to_lojax)  # type: ignore[method-assign]

@@ -17,6 +17,7 @@ import numpy as np
 
 from jask.config import current
 from jask.execute.run import InMemory, ToFile, ToScratch
+from jask.hijax.diverted import DIVERTED  # noqa: F401 - it tells JAX what they mean
 from jask.hijax.materialize import evaluate
 from jask.hijax.operand import as_operands
 from jask.hijax.type import is_disk, make_value, refuse_jax, register_value

@@ -409,7 +409,7 @@ def _emit_alone(node: Node, shape: Any) -> Any:
 # ---- handles
 
 
-def _lower(x: Any) -> Any:
+def _lower(_t: DiskArrayType, x: Any) -> Any:
     """Return the handle of a value: lent to a call, or built by a callback."""
     node = node_of(x)
     if isinstance(node, Handle) and isinstance(node.value, jax.core.Tracer):

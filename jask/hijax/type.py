@@ -125,7 +125,7 @@ class DiskArrayType(HiType):
 
     def lower_val(self, value: Any) -> list[Any]:
         """Return the handle of a value."""
-        return [_hooks["lower"](value)]
+        return [_hooks["lower"](self, value)]
 
     def raise_val(self, handle: Any) -> Any:
         """Return the value that a handle names."""
@@ -257,9 +257,9 @@ def register_value(cls: type, make: Callable[[type, Node], Any]) -> None:
 def _refuse_jacobian(x: Any, *_: Any) -> NoReturn:
     """Refuse what JAX calls to cut a Jacobian, or the basis it is made from."""
     msg = (
-        "jax.jacrev and jax.hessian with respect to a disk array are not possible: JAX "
-        f"cuts the derivatives as arrays in memory; got {jax.typeof(x)}. Use jax.vjp "
-        "for the rows you need, or jask.grad of a scalar."
+        "jax.jacrev, jax.jacfwd and jax.hessian with a disk array are not possible: "
+        f"JAX cuts the derivatives as arrays in memory; got {jax.typeof(x)}. Use "
+        "jask.jacrev, jask.jacfwd or jask.hessian."
     )
     raise NotImplementedError(msg)
 
@@ -270,15 +270,8 @@ def make_value(node: Node) -> Any:
 
 
 def node_of(x: Any) -> Node:
-    """Return the node of a DiskArray, or say where JAX lost it."""
-    node: Node | None = getattr(x, "node", None)
-    if node is None:
-        msg = (
-            "jax.checkpoint of a function whose results or derivatives are disk arrays "
-            "is not possible: JAX hands on their handles. Leave jax.checkpoint out: "
-            "operations on disk arrays keep nothing and always recompute."
-        )
-        raise NotImplementedError(msg)
+    """Return the node of a DiskArray."""
+    node: Node = x.node
     return node
 
 

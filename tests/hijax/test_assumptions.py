@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import jask
-from jask._jax import ShapedArray, io_callback, is_lowering, kernel_device
+from jask._jax import ShapedArray, io_callback, is_lowering, kernel_device, remat_p
+from jask.hijax import diverted
 from jask.hijax.apply import Op, apply
 from jask.hijax.handles import _aligned_int32
 from jask.hijax.type import DiskArrayType
@@ -144,3 +145,34 @@ def test_jax_grad_tells_a_scalar_loss_by_isinstance():
     assert not isinstance(jax.typeof(jask.from_numpy([F32(1)])), ShapedArray)
     g = jax.grad(lambda x: apply(jnp.sum, x, name="sum"))(jask.from_numpy([1.0, 2.0]))
     assert np.asarray(g).tolist() == [1, 1]
+
+
+def test_jax_checkpoint_forgets_to_raise_its_results():
+    """`_jax.py` does it; when JAX does, that can go."""
+    lowered = remat_p.to_lojax
+    [forgetful] = [
+        cell.cell_contents
+        for cell in lowered.__closure__ or ()
+        if callable(cell.cell_contents)
+    ]
+    x = jask.from_numpy(np.ones(3, F32))
+    closed = jax.make_jaxpr(jax.checkpoint(lambda x: apply(jnp.sin, x, name="sin")))(x)
+    [eqn] = closed.eqns
+    [out] = forgetful(x, **eqn.params)
+    assert out.dtype == np.int32
+    [out] = lowered(x, **eqn.params)
+    assert isinstance(out, jask.DiskArray)
+
+
+def test_what_a_map_does_not_map_is_broadcast_by_a_primitive(monkeypatch):
+    bound = []
+    real = diverted.apply
+
+    def spy(fn, *args, name, **options):
+        bound.append(name)
+        return real(fn, *args, name=name, **options)
+
+    monkeypatch.setattr(diverted, "apply", spy)
+    x = jask.from_numpy(np.ones(3, F32))
+    assert jax.vmap(lambda _: x)(jnp.zeros(2)).shape == (2, 3)
+    assert bound == ["broadcast_in_dim"]
