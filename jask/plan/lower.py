@@ -198,8 +198,10 @@ class _Lowering:
     def _resolve(self, var: Var) -> list[Box]:
         asked = self.wanted[var]
         boxes = cover(asked)
+        exact = set(boxes)
         for box in asked:
-            self.place[var, box] = next(c for c in boxes if box in c)
+            home = box if box in exact else next(c for c in boxes if box in c)
+            self.place[var, box] = home
         return boxes
 
     def demand(self) -> list[tuple[Equation, Box, Need]]:
