@@ -52,6 +52,8 @@ __all__ = [
     "Primitive",
     "ShapedArray",
     "Zero",
+    "as_function",
+    "as_keys",
     "aval_method",
     "aval_property",
     "backends_started",
@@ -106,9 +108,11 @@ keyed_gamma = Primitive("keyed_gamma")
 JAX's `random_gamma`."""
 
 
-@keyed_gamma.def_abstract_eval
 def _keyed_gamma_type(keys: Any, a: Any, **_: Any) -> Any:  # noqa: ARG001
     return core.ShapedArray(a.shape, a.dtype)
+
+
+keyed_gamma.def_abstract_eval(_keyed_gamma_type)
 
 
 def source_line(eqn: Any) -> str:

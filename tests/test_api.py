@@ -193,7 +193,15 @@ def test_an_array_in_memory_is_saved_as_it_is(tmp_path, dtype):
     np.testing.assert_array_equal(kept, values, strict=True)
 
 
-def test_a_random_key_is_not_an_operand():
-    draw = jask.lift(lambda key, x: jax.random.normal(key, x.shape) + x)
-    with pytest.raises(TypeError, match="Draw the numbers"):
-        draw(jax.random.key(0), jask.from_numpy(A))
+def test_a_lifted_function_draws_with_a_key_that_is_known_when_it_runs():
+    draw = jask.lift(lambda key, x: jax.random.normal(key, x.shape, x.dtype) + x)
+    for seed in (0, 1):
+        key = jax.random.key(seed)
+        got = jask.materialize(draw(key, jask.from_numpy(A)))
+        want = jax.random.normal(key, A.shape, A.dtype) + A
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(want), strict=True)
+
+
+def test_a_lifted_function_does_not_return_keys():
+    with pytest.raises(TypeError, match="split them outside"):
+        jask.lift(jax.random.split)(jax.random.key(0))

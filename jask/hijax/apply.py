@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from jask._jax import GradAccum, HiPrim, Zero, linearize_from_jvp
-from jask.hijax import type as hitype
+from jask.hijax import keys, type as hitype
 from jask.hijax.function import (
     Batched,
     Function,
@@ -81,8 +81,11 @@ def apply(
     >>> apply(jnp.sum, x, name="sum", static={"axis": 0})
     DiskArray(shape=(3,), dtype=float32, lazy)
     """
-    leaves, tree = jax.tree.flatten(operands)
-    function = Function(fn, tree, freeze(dict(static)))
+    given, tree = jax.tree.flatten(operands)
+    function: Any = Function(fn, tree, freeze(dict(static)))
+    leaves, generators = keys.apart(given)
+    if generators is not None:
+        function = keys.Keyed(function, generators)
     chosen, wide = as_operands(leaves, x64=x64)
     return bind(function, chosen, x64=wide, name=name)
 
@@ -112,8 +115,19 @@ def _make_op(
             ),
         )
     leaves, tree = jax.tree.flatten(out)
-    outs = tuple(DiskArrayType(tuple(o.shape), np.dtype(o.dtype)) for o in leaves)
+    outs = tuple(DiskArrayType(tuple(o.shape), _numeric(o, name)) for o in leaves)
     return _named(name)(function, avals, outs, weak=weak, x64=x64), tree
+
+
+def _numeric(out: Any, name: str) -> np.dtype[Any]:
+    """Return the dtype of a result, which must not be of random keys."""
+    if isinstance(out.dtype, np.dtype):
+        return out.dtype
+    msg = (
+        f"{name} must return arrays of numbers; got {out.dtype}. Random keys stay in "
+        "memory: make and split them outside, with jax.random."
+    )
+    raise TypeError(msg)
 
 
 @cache

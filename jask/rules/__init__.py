@@ -12,6 +12,7 @@ from jask.rules import (
     elementwise as elementwise,
     gather as gather,
     moments as moments,
+    random as random,
     reduce as reduce,
     refused as refused,
     reorder as reorder,

@@ -14,9 +14,18 @@ INLINED = (
     "custom_vjp_call",
     "eval_jaxpr",
     "custom_lin",
+    "random_bits",
+    "random_clone",
+    "random_fold_in",
+    "random_gamma",
+    "random_seed",
+    "random_split",
+    "random_unwrap",
+    "random_wrap",
 )
 """Primitives that only call a function, which is inlined: jit, checkpoint, custom
-derivatives. (`custom_lin` exists only while JAX differentiates.)"""
+derivatives, what a generator does with random keys. (`custom_lin` exists only while
+JAX differentiates.)"""
 
 refuse(
     ["while", "scan", "cond"],

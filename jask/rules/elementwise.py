@@ -131,8 +131,10 @@ _rows(
     "shift_right_logical",
     _elementwise,
 )
-# types and parts of complex numbers; counter-based random bits (two results)
-_rows("convert_element_type complex conj real imag threefry2x32", _elementwise)
+# types and parts of complex numbers
+_rows("convert_element_type complex conj real imag", _elementwise)
+# random bits by counter, several words each (JAX's default generator: `random`)
+_rows("philox2x32 philox4x32 threefry4x32", _elementwise)
 # placement and names
 _rows(
     "copy copy_p device_put name stop_gradient optimization_barrier "

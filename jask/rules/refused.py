@@ -36,18 +36,7 @@ refuse(
     reason="it reduces by a function that need not be associative in floating point",
 )
 refuse(
-    [
-        "random_bits",
-        "random_clone",
-        "random_fold_in",
-        "random_gamma",
-        "random_seed",
-        "random_split",
-        "random_unwrap",
-        "random_wrap",
-        "rng_bit_generator",
-        "rng_uniform",
-    ],
+    ["rng_bit_generator", "rng_uniform"],
     reason="its bits are one stream that cannot be cut",
 )
 refuse(

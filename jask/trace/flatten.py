@@ -3,7 +3,8 @@
 1. The operation is traced on shapes only, under its own 64-bit flag.
 2. Nested jaxprs (jit, checkpoint, custom derivatives, calls, JAX's own hijax
    primitives) are inlined; primitives that only return their operands disappear; of
-   branches that are chosen by platform or by a constant, the chosen one is inlined.
+   branches that are chosen by platform or by a constant, the chosen one is inlined;
+   random keys become the numbers that they are made of (`keys`).
 3. The result, a `Template`, is cached by operation and operand types; `build` copies
    it into programs.
 
@@ -20,6 +21,7 @@ import numpy as np
 
 from jask import _jax
 from jask.errors import UnsupportedPrimitiveError
+from jask.trace import keys
 from jask.trace.counters import COUNTERS
 from jask.trace.graph import Operation
 from jask.trace.ir import Literal
@@ -56,6 +58,7 @@ IDENTITIES = frozenset(
         "reshard",
         "pvary",
     }
+    | keys.IDENTITIES
 )
 """Primitives that return their operands unchanged."""
 
@@ -152,7 +155,7 @@ class _Flattener:
         known = self.interned.get(id(value))
         if known is not None:
             return known[1]
-        array = np.asarray(value)
+        array = np.asarray(keys.numbers_of(value))
         ref: Ref = Literal(array) if array.ndim == 0 else self.slot()
         if isinstance(ref, int):
             self.out.constants.append(array)
@@ -179,19 +182,17 @@ class _Flattener:
 
     def equation(self, eqn: Any, inputs: Sequence[Ref]) -> Sequence[Ref]:
         name = eqn.primitive.name
-        inner = eqn.params.get(CALLS.get(name, ""))
-        if inner is not None:
-            return self.run(inner, inputs)
         if name in IDENTITIES:
             return inputs
-        if name == "call_hi_primitive" and not eqn.effects:
-            return self.run(_jax.expanded(eqn.params["_prim"]), inputs)
         if name == "platform_index":
             return [Literal(np.asarray(_platform(eqn.params["platforms"]), np.int32))]
         if name == "cond" and isinstance(inputs[0], Literal):
             branch = eqn.params["branches"][int(inputs[0].value)]
             return self.run(branch, inputs[1:])
-        return self.step(eqn, name, inputs)
+        inner = _inner(eqn)
+        return (
+            self.step(eqn, name, inputs) if inner is None else self.run(inner, inputs)
+        )
 
     def step(self, eqn: Any, name: str, inputs: Sequence[Ref]) -> Sequence[Ref]:
         source = _jax.source_line(eqn)
@@ -221,6 +222,16 @@ class _Flattener:
             )
         )
         return slots
+
+
+def _inner(eqn: Any) -> Any:
+    """Return the jaxpr that an equation stands for; None: it is a step."""
+    name = eqn.primitive.name
+    if eqn.params.get(CALLS.get(name, "")) is not None:
+        return eqn.params[CALLS[name]]
+    if name == "call_hi_primitive" and not eqn.effects:
+        return _jax.expanded(eqn.params["_prim"])
+    return keys.without_keys(eqn) if keys.concerns_keys(eqn) else None
 
 
 def _platform(platforms: Sequence[Sequence[str] | None]) -> int:

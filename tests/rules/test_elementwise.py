@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from jax import lax
 
-from jask._jax import primitives
 from jask.geometry.box import Box
 from tests.rules.helpers import boxes, check_map, equation, numbers, shapes
 
@@ -101,8 +100,3 @@ def test_bitcast_to_narrower_parts_adds_a_trailing_axis(
 def test_bitcast_to_a_wider_type_takes_the_trailing_axis_whole() -> None:
     x = numbers((4, 5, 4), np.int8)
     check_map(equation(lambda x: lax.bitcast_convert_type(x, np.float32), x), OUT, x)
-
-
-def test_threefry_has_two_results() -> None:
-    parts = [numbers((4, 5), np.uint32, seed=s) for s in range(4)]
-    check_map(equation(primitives.threefry2x32_p.bind, *parts), OUT, *parts)
