@@ -7,6 +7,8 @@
   softmax and logsumexp trace, becomes one equation `logsumexp_parts`. It pays only
   where the reduced axes do not fit a tile, so the planner chooses the sites.
 
+- `joins` (in a file of its own): parts of a concatenation that are neighbours in one
+  array are one part.
 - `absorb_transposes`: a product of a transposed operand contracts another axis of the
   operand itself, so that no transposed block is made.
 
@@ -23,6 +25,7 @@ import numpy as np
 
 from jask.trace.build import drop_dead
 from jask.trace.ir import Atom, Equation, Program, Var
+from jask.trace.joins import merge_joins
 from jask.trace.simplify import constant_of, producer_of
 
 type Steps = list[Equation]
@@ -31,6 +34,7 @@ type Steps = list[Equation]
 
 def rewrite(program: Program) -> Program:
     """Apply the patterns that always pay, in place, and return the program."""
+    merge_joins(program)
     for eqn in list(program.equations):
         site = _moments_site(eqn)
         if site is not None:
