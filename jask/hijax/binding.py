@@ -13,9 +13,10 @@ import numpy as np
 
 from jask._jax import variable_of
 from jask.hijax.handles import TABLE, Owed
+from jask.hijax.rows import stack
 from jask.trace.graph import Call, Dense, Handle, Node, Result, walk
 
-__all__ = ["Template", "settled", "template", "traced_leaves"]
+__all__ = ["Template", "named", "settled", "template", "traced_leaves"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,14 @@ class Hole:
 
     index: int
     """Its position among the values."""
+
+
+def named(handles: Any, like: Node) -> Node:
+    """Return the node that a handle names, or the stack of those that several name."""
+    numbers = np.asarray(handles)
+    if not numbers.ndim:
+        return TABLE.node(int(numbers))
+    return stack([TABLE.node(int(h)) for h in numbers], like.shape, like.dtype)
 
 
 def traced_leaves(nodes: Sequence[Node]) -> dict[Any, Any]:
@@ -47,14 +56,14 @@ class Template:
 
     def parents(self, values: Sequence[Any]) -> list[int]:
         """Return the handles among the values."""
-        return [int(values[i]) for i in self.handles]
+        return [int(h) for i in self.handles for h in np.ravel(values[i])]
 
     def fill(self, values: Sequence[Any]) -> list[Node]:
         """Return the nodes with the holes filled."""
 
         def leaf(node: Node) -> Node:
             if isinstance(node, Handle) and isinstance(node.value, Hole):
-                return TABLE.node(int(values[node.value.index]))
+                return named(values[node.value.index], node)
             if isinstance(node, Dense) and isinstance(node.value, Hole):
                 value = np.asarray(values[node.value.index])
                 return Dense(node.shape, node.dtype, value)

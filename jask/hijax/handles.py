@@ -12,6 +12,7 @@
    has touched it for `GRACE` seconds in which no callback ran.
 5. A handle that a call returns is *owed* until its value is known; nothing that died
    after it was returned is released before.
+6. What `lax.scan` walks or stacks has a vector of handles, one for each row.
 
 See docs/decisions/0002-handle-lifetime.md for what was rejected and why.
 """
@@ -24,6 +25,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, Literal
 
 import jax
@@ -46,11 +48,11 @@ ALIGNMENT = 64
 class Owed:
     """A handle that a call in flight returns: a promise of a node."""
 
-    __slots__ = ("__weakref__", "_node", "_table", "value")
+    __slots__ = ("__weakref__", "_node", "_read", "value")
 
-    def __init__(self, value: Any, table: "Table") -> None:
+    def __init__(self, value: Any, read: Callable[[Any], Node]) -> None:
         self.value = value
-        self._table = table
+        self._read = read
         self._node: Node | None = None
 
     @property
@@ -65,7 +67,7 @@ class Owed:
     def node(self) -> Node:
         """Return the node; waits for the call that returns it."""
         if self._node is None:
-            self._node = self._table.node(int(self.value))
+            self._node = self._read(self.value)
             self.value = None
         return self._node
 
@@ -128,15 +130,18 @@ class Table:
 
     # ---- from Python
 
-    def lend(self, node: Node) -> Any:
-        """Return a handle for one call, as a jax.Array that must be its argument."""
-        buffer, scalar = _aligned_int32()
+    def lend(self, node: Node, rows: Sequence[Node] | None = None) -> Any:
+        """Return a handle for one call, as a jax.Array that must be its argument.
+
+        With the rows of the node: one handle for each.
+        """
+        buffer, numbers = _aligned_int32(() if rows is None else (len(rows),))
         with self._lock:
             self.collect()
             handle = self._new(node, "lent")
-            scalar[...] = handle
-        value = jax.device_put(scalar, may_alias=True)
-        exact = value.unsafe_buffer_pointer() == scalar.ctypes.data
+            numbers[...] = handle if rows is None else self._children(handle, rows)
+        value = jax.device_put(numbers, may_alias=True)
+        exact = value.unsafe_buffer_pointer() == numbers.ctypes.data
         with self._lock:
             self._entries[handle].kind = "lent" if exact else "pinned"
             self._watch(handle, buffer if exact else value)
@@ -150,14 +155,19 @@ class Table:
             self._watch(int(pin.handle), pin)
             return pin
 
+    def parts(self, pin: Pin, nodes: Sequence[Node]) -> Any:
+        """Return handles for nodes that live as long as what is pinned."""
+        with self._lock:
+            return np.asarray(self._children(int(pin.handle), nodes), np.int32)
+
     def _watch(self, handle: int, owner: Any) -> None:
         watch = _Watch(owner, self._bury)
         watch.handle = handle
         self._watches[handle] = watch
 
-    def owe(self, value: Any) -> Owed:
-        """Return the promise for a handle that a call returned."""
-        owed = Owed(value, self)
+    def owe(self, value: Any, read: Callable[[Any], Node]) -> Owed:
+        """Return the promise for a handle that a call returned, and how to read it."""
+        owed = Owed(value, read)
         if owed.ready():
             owed.node()
             return owed
@@ -190,8 +200,13 @@ class Table:
             self._entries[entry.root].touched = time.monotonic()
             return entry.node
 
-    def build(self, node: Node, parents: Sequence[int]) -> np.int32:
-        """Return a handle for a node that a callback made from these handles."""
+    def build(
+        self, node: Node, parents: Sequence[int], rows: Sequence[Node] | None = None
+    ) -> Any:
+        """Return a handle for a node that a callback made from these handles.
+
+        With the rows of the node: one handle for each.
+        """
         with self._lock:
             self.collect()
             root = self._root(parents)
@@ -201,7 +216,15 @@ class Table:
                 self._entries[handle].touched = time.monotonic()
             else:
                 self._entries[root].children.append(handle)
-            return np.int32(handle)
+            found = handle if rows is None else self._children(handle, rows)
+            return np.asarray(found, np.int32)
+
+    def _children(self, parent: int, nodes: Sequence[Node]) -> list[int]:
+        """Return handles for nodes that live as long as a handle's node."""
+        entry = self._entries[parent]
+        made = [self._new(node, "child", entry.root) for node in nodes]
+        entry.children.extend(made)
+        return made
 
     def attach(self, make: Callable[[], Any], parents: Sequence[int]) -> None:
         """Make an object that lives as long as the call that passed these handles."""
@@ -306,12 +329,14 @@ def _try_settling(owed: Owed) -> None:
         owed.node()
 
 
-def _aligned_int32() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return a buffer, and an aligned int32 scalar inside it."""
-    count = 2 * ALIGNMENT // 4
-    buffer = np.empty(count, np.int32)
+def _aligned_int32(
+    shape: tuple[int, ...] = (),
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return a buffer, and an aligned int32 array inside it."""
+    count = prod(shape)
+    buffer = np.empty(count + 2 * ALIGNMENT // 4, np.int32)
     skip = (-buffer.ctypes.data % ALIGNMENT) // 4
-    return buffer, buffer[skip : skip + 1].reshape(())
+    return buffer, buffer[skip : skip + count].reshape(shape)
 
 
 TABLE = Table()

@@ -16,8 +16,9 @@ import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import numpy as np
@@ -36,9 +37,11 @@ from jask._jax import (
 from jask.config import Settings, current, using
 from jask.errors import MemoryBudgetError
 from jask.execute import run
+from jask.execute.process import PROCESS
 from jask.hijax import type as hitype
-from jask.hijax.binding import Template, settled, template, traced_leaves
+from jask.hijax.binding import Template, named, settled, template, traced_leaves
 from jask.hijax.handles import GRACE, TABLE
+from jask.hijax.rows import rows
 from jask.hijax.type import DiskArrayType, axis_of, is_disk, make_value, node_of
 from jask.trace.graph import Dense, Handle, Node
 
@@ -409,47 +412,65 @@ def _emit_alone(node: Node, shape: Any) -> Any:
 # ---- handles
 
 
-def _lower(_t: DiskArrayType, x: Any) -> Any:
-    """Return the handle of a value: lent to a call, or built by a callback."""
+def _lower(t: DiskArrayType, x: Any) -> Any:
+    """Return the handle of a value: lent to a call, or built by a callback.
+
+    What is walked along its leading axis has one axis more than the type says, and a
+    handle for each row.
+    """
+    PROCESS.require_usable()
     node = node_of(x)
-    if isinstance(node, Handle) and isinstance(node.value, jax.core.Tracer):
+    walked = len(node.shape) > len(t.shape)
+    if _is_symbol(node) and bool(node.value.ndim) == walked:
         return node.value
     leaves = traced_leaves([node])
     if leaves:
         with tracing_with(trace_of(next(iter(leaves.values())))):
-            return _emit_build(node, leaves)
+            return _emit_build(node, leaves, walked=walked)
     (known,) = settled([node])
-    return _emit_constant(known) if is_lowering() else TABLE.lend(known)
+    if is_lowering():
+        return _emit_constant(known, walked=walked)
+    return TABLE.lend(known, rows(known) if walked else None)
 
 
-def _emit_constant(node: Node) -> Any:
+def _is_symbol(node: Node) -> TypeGuard[Handle]:
+    """Return whether a node is a handle that only the program will know."""
+    return isinstance(node, Handle) and isinstance(node.value, jax.core.Tracer)
+
+
+def _handles(node: Node, *, walked: bool) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(node.shape[:1] if walked else (), np.int32)
+
+
+def _emit_constant(node: Node, *, walked: bool) -> Any:
     """Emit the callback that names a node known while lowering, and keeps it alive."""
     pin = TABLE.pin(node)
-    return jax.pure_callback(lambda: pin.handle, _HANDLE)
+
+    @cache
+    def handles() -> Any:  # those of the rows when they are asked for
+        return TABLE.parts(pin, rows(node)) if walked else pin.handle
+
+    return jax.pure_callback(handles, _handles(node, walked=walked))
 
 
-def _emit_build(node: Node, leaves: dict[Any, Any]) -> Any:
+def _emit_build(node: Node, leaves: dict[Any, Any], *, walked: bool) -> Any:
     item = template([node], {v: i for i, v in enumerate(leaves)})
 
-    def build(*values: Any) -> np.int32:
+    def build(*values: Any) -> Any:
         with TABLE.running():
             (made,) = item.fill(values)
-            return TABLE.build(made, item.parents(values))
+            parts = rows(made) if walked else None
+            return TABLE.build(made, item.parents(values), parts)
 
-    return jax.pure_callback(build, _HANDLE, *leaves.values())
+    return jax.pure_callback(build, _handles(node, walked=walked), *leaves.values())
 
 
 def _raise(t: DiskArrayType, handle: Any) -> Any:
-    if handle.shape != ():
-        msg = (
-            f"A disk array must not be stacked or walked along an axis by lax.scan, "
-            f"lax.map or reverse mode through them: its lowered form is one handle; "
-            f"got {handle.shape} handles for {t.str_short()}. Use a Python loop, or "
-            f"materialize inside the loop what is to be stacked."
-        )
-        raise NotImplementedError(msg)
-    value = handle if isinstance(handle, jax.core.Tracer) else TABLE.owe(handle)
-    return make_value(Handle(t.shape, t.dtype, value))
+    """Return the value that a handle names, or that the handles of its rows name."""
+    like = Handle((*handle.shape, *t.shape), t.dtype, None)
+    traced = isinstance(handle, jax.core.Tracer)
+    value = handle if traced else TABLE.owe(handle, lambda h: named(h, like))
+    return make_value(Handle(like.shape, like.dtype, value))
 
 
 hitype.hook("lower", _lower)

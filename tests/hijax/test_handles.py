@@ -138,7 +138,7 @@ def test_nothing_is_freed_before_a_returned_handle_is_known(late):
     table = Table()
     lent = table.lend(node(3.0))
     identity = jax.jit(lambda h, w: h + (w * F32(0)).astype(np.int32))
-    owed = table.owe(identity(lent, late()))
+    owed = table.owe(identity(lent, late()), lambda h: table.node(int(h)))
     del lent
     gc.collect()
     table.collect()

@@ -248,15 +248,6 @@ def test_jax_numpy_does_not_load_an_array_quietly(f):
         f(DISK.x)
 
 
-def test_reverse_mode_through_scan_with_a_disk_carry_is_refused_by_name():
-    def f(x):
-        y = jax.lax.scan(lambda c, _: (dnp.sin(c), None), x, None, length=2)[0]
-        return materialize(dnp.sum(y))
-
-    with pytest.raises(NotImplementedError, match=r"lax\.scan"):
-        jax.grad(f)(DISK.x)
-
-
 @pytest.mark.parametrize(
     "transform",
     [

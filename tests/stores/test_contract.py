@@ -12,6 +12,7 @@ from jask.stores.memory import MemoryStore
 from jask.stores.open import open_store
 from jask.stores.output import create_output
 from jask.stores.raw import open_raw
+from jask.stores.row import RowStore
 from jask.stores.scratch import create_scratch
 from jask.testing.stores import (
     CountingStore,
@@ -35,6 +36,15 @@ class TestMemoryStore(StoreTests):
 
     def make(self, array: Array, directory: Path) -> Store:  # noqa: ARG002
         return MemoryStore(array)
+
+
+class TestRowStore(StoreTests):
+    writable = False
+
+    def make(self, array: Array, directory: Path) -> Store:
+        whole = np.stack([array, np.zeros_like(array), array])
+        (directory / "x.raw").write_bytes(whole.tobytes())
+        return RowStore(open_raw(directory / "x.raw", whole.shape, whole.dtype), 2)
 
 
 class TestRawStore(StoreTests):
