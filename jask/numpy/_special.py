@@ -1,8 +1,8 @@
-"""Special values of complex functions, where XLA differs from the standard.
+"""Special values of functions of one array, where XLA differs from the standard.
 
-Each row says for which operands (real part `a`, imaginary part `b`) which value is
-right; the rows of a function are applied in order, for complex dtypes only. Real
-operands take `jax.numpy`'s function as it is.
+Each row says for which complex operands (real part `a`, imaginary part `b`) which
+value is right; the rows of a function are applied in order, for complex dtypes only.
+Real operands take `jax.numpy`'s function as it is, but for `sign`.
 """
 
 from collections.abc import Callable
@@ -78,6 +78,15 @@ _ANY_NAN: Part = lambda a, b: (
     (jnp.isnan(b) & (a != 0) & ~jnp.isinf(a)) | (jnp.isnan(a) & ~jnp.isinf(b))
 )
 
+
+def sign(x: Value) -> Value:
+    """Return the sign; that of a zero, of either sign, is +0."""
+    out = jnp.sign(x)
+    if not jnp.issubdtype(out.dtype, jnp.inexact):
+        return out
+    return jnp.where(x == 0, jnp.zeros((), out.dtype), out)
+
+
 acos = Special(jnp.acos, ((_ZERO_NAN, _constant(pi / 2), _NAN),))
 acosh = Special(jnp.acosh, ((_ZERO_NAN, _NAN, _constant(pi / 2)),))
 asinh = Special(jnp.asinh, ((_NAN_ZERO, _NAN, _b_sign(0.0)),))
@@ -96,7 +105,6 @@ expm1 = Special(
 )
 log = Special(jnp.log, ((_INF_NAN, _INF, _NAN),))
 log1p = Special(jnp.log1p, ((_INF_NAN, _INF, _NAN),))
-sign = Special(jnp.sign, ((lambda a, b: (a == 0) & (b == 0), _ZERO, _ZERO),))
 sinh = Special(
     jnp.sinh, ((_ZERO_WILD, _a_sign(0.0), _NAN), (_INF_WILD, _a_sign(inf), _NAN))
 )

@@ -119,6 +119,14 @@ def test_complex_infinities_are_the_standards(name: str, x: complex, right: comp
     np.testing.assert_array_equal([found.real, found.imag], [right.real, right.imag])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+def test_the_sign_of_a_zero_is_a_positive_zero(dtype: Any):
+    found = np.asarray(jnp.sign(disk(np.asarray([-0.0, 0.0, -2.0, NAN], dtype))))
+    np.testing.assert_array_equal(found, np.asarray([0.0, 0.0, -1.0, NAN], dtype))
+    assert not np.signbit(found.real[:2]).any()
+    assert not np.signbit(found.imag[:2]).any()
+
+
 @pytest.mark.parametrize("exponent", [0, 1, 2, -2, 5, 0.5])
 def test_powers_are_jax_numpys(exponent: float):
     x = np.asarray([0.5, -2.0, 3.0], np.float32)
