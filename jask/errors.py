@@ -30,5 +30,9 @@ class ScratchFullError(JaskError, OSError):
     """Scratch space ran out: the disk is full or `scratch_limit` was reached."""
 
 
+class ProcessStateError(JaskError, RuntimeError):
+    """A process cannot evaluate: it was forked after JAX had started, or it ends."""
+
+
 class ConfigError(JaskError, ValueError):
     """A setting has an impossible value."""

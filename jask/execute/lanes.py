@@ -24,6 +24,7 @@ from jask._jax import kernel_device
 from jask.execute.blocks import Block, host_view
 from jask.execute.ledger import LEDGER
 from jask.execute.prepared import PreparedPass, Step
+from jask.execute.process import PROCESS
 from jask.execute.threads import run_all
 from jask.geometry.box import Box
 from jask.plan.ir import Root
@@ -107,10 +108,8 @@ class PassRun:
     def run(self) -> None:
         """Run all steps; raise what the first failing worker raised."""
         lanes = [_Lane(self, w) for w in range(self.workers)]
-        if self.workers == 1 and threading.current_thread() is threading.main_thread():
-            lanes[0].run()
-        else:
-            run_all([lane.run for lane in lanes])
+        with PROCESS.stoppable(self.fail):
+            run_all([lane.run for lane in lanes], self.fail)
         if self.errors:
             raise self.errors[0]
 

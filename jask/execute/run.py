@@ -22,6 +22,7 @@ from jask.execute.heap import HeapGuard
 from jask.execute.lanes import PassRun
 from jask.execute.ledger import LEDGER, RESERVE
 from jask.execute.prepared import Prepared
+from jask.execute.process import PROCESS
 from jask.execute.progress import Progress
 from jask.execute.results import Destination, InMemory, Results, ToFile, ToScratch
 from jask.plan.explain import describe
@@ -60,7 +61,7 @@ def evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list
     when it starts: a file that is also a destination is replaced at the end. Nothing
     is staged into a trace that is under way.
     """
-    with kernel_device(), eagerly():
+    with PROCESS.evaluation(), kernel_device(), eagerly():
         return _evaluate(nodes, destinations)
 
 
@@ -102,7 +103,7 @@ def explain(nodes: Sequence[Node]) -> str:
 def prepare(nodes: Sequence[Node], destinations: Sequence[Destination]) -> Prepared:
     """Plan and compile what `evaluate` would run; nothing is read."""
     limits = _limits(current())
-    with kernel_device(), eagerly():
+    with PROCESS.evaluation(), kernel_device(), eagerly():
         return _prepare(nodes, destinations, structure(nodes), limits)
 
 

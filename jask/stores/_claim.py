@@ -13,6 +13,7 @@ import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 _UNSUPPORTED = {errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.ENODEV}
 _serial = itertools.count()
@@ -99,6 +100,16 @@ def allocate(fd: int, nbytes: int) -> bool:
         os.ftruncate(fd, nbytes)
         return False
     return True
+
+
+def free_in_children(lock: Any) -> None:
+    """Have a lock held across every fork, so that a child never finds it taken.
+
+    Another thread of the parent could hold it; in the child nobody would release it.
+    """
+    os.register_at_fork(
+        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+    )
 
 
 def free_bytes(directory: Path) -> int:

@@ -22,12 +22,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jask.errors import FileFormatError, SourceChangedError
+from jask.stores._claim import free_in_children
 
 _MOST_OPEN = 256
 _TOO_MANY = {errno.EMFILE, errno.ENFILE}
 _MOST_AT_ONCE = 1 << 30  # the kernel moves less than 2 GiB in one call
 
 _lock = threading.RLock()  # reentrant: a finalizer may run while it is held
+free_in_children(_lock)
 _idle: OrderedDict["_Handle", None] = OrderedDict()
 """Open handles that nobody is using, the one unused for longest first."""
 _held = 0

@@ -27,7 +27,14 @@ from typing import Any
 import numpy as np
 
 from jask.errors import ScratchFullError
-from jask.stores._claim import abandoned, allocate, claim, free_bytes, unique_name
+from jask.stores._claim import (
+    abandoned,
+    allocate,
+    claim,
+    free_bytes,
+    free_in_children,
+    unique_name,
+)
 from jask.stores._dtypes import checked_dtype, checked_shape
 from jask.stores._file import DiskFile, at_any_cost
 from jask.stores._move import Array
@@ -140,6 +147,7 @@ class _Account:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        free_in_children(self._lock)
         self._used = 0
         self._pid = os.getpid()
         self.freed: deque[int] = deque()
@@ -205,6 +213,7 @@ def _remove(path: Path, nbytes: int, pid: int) -> None:
 _directories: dict[tuple[Path, int], tuple[Path, int]] = {}
 """By base and process: this process's directory there, and its lock."""
 _directories_lock = threading.Lock()
+free_in_children(_directories_lock)
 
 
 def _directory_in(base: Path) -> Path:

@@ -7,6 +7,8 @@ thrown away included. Nothing here is a model.
 import threading
 from dataclasses import dataclass
 
+from jask.stores._claim import free_in_children
+
 __all__ = ["Traffic", "count_read", "count_write", "snapshot"]
 
 
@@ -49,6 +51,7 @@ class _Counter:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        free_in_children(self._lock)
         self.nbytes = self.calls = 0
 
     def add(self, nbytes: int, calls: int) -> None:

@@ -1,0 +1,236 @@
+"""Forked children and the end of the process: clear errors, nothing left, no hang."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jask.errors import ProcessStateError
+from jask.execute.process import Process
+
+START = """
+import os, signal, sys, threading, time, warnings
+warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+import jax, numpy as np
+import jask, jask.numpy as jnp
+
+jax.config.update("jax_enable_x64", True)
+x = jask.open("x.npy")
+
+
+def in_a_child(work):
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(30)
+        try:
+            print(work())
+        except Exception as error:
+            print(type(error).__name__, error)
+        sys.stdout.flush()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def slowly(work):
+    with jask.config(block_bytes=128, scratch_dir="scratch"):
+        try:
+            return work()
+        except Exception as error:
+            os.write(1, f"{type(error).__name__}\\n".encode())
+            raise
+
+
+def sin_saved(n=None):
+    jask.save("out.npy", jnp.sin(x[:n]))
+
+
+def sin_summed():
+    return jax.jit(lambda x: jask.materialize(jnp.sum(jnp.sin(x))))(x)
+"""
+
+
+def run_script(
+    folder: Path, code: str, *, before: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own, beside a 32 MB file; it must not hang."""
+    np.save(folder / "x.npy", np.ones(1 << 22))
+    (folder / "scratch").mkdir()
+    return subprocess.run(
+        [sys.executable, "-c", before + START + code],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def left(folder: Path) -> list[str]:
+    """Return what is there besides the source."""
+    found = (p for p in folder.rglob("*") if p.is_file())
+    return sorted(str(p.relative_to(folder)) for p in found if p.name != "x.npy")
+
+
+# ------------------------------------------------------------------ forked children
+
+WORKS = {
+    "eagerly": "lambda: float(jnp.sum(x))",
+    "a compiled call": "lambda: f(x)",
+    "a new jit": "lambda: jax.jit(lambda x: jnp.cos(x))(x)",
+    "a plan": "lambda: jask.explain(jnp.sum(x))",
+}
+
+
+def test_a_child_forked_after_jax_had_started_gets_a_clear_error(tmp_path: Path):
+    lines = "".join(f"in_a_child({work})\n" for work in WORKS.values())
+    code = "f = jax.jit(lambda x: jask.materialize(jnp.max(x)))\nf(x)\n" + lines
+    done = run_script(tmp_path, code)
+    assert done.returncode == 0, done.stderr[-800:]
+    for name, printed in zip(WORKS, done.stdout.splitlines(), strict=True):
+        assert printed.startswith("ProcessStateError"), name
+        assert "spawn" in printed, name
+
+
+def test_a_child_forked_during_an_evaluation_gets_a_clear_error(tmp_path: Path):
+    code = """
+thread = threading.Thread(target=slowly, args=(lambda: sin_saved(200_000),))
+thread.start()
+while len(os.listdir()) < 3:  # until a temporary file is there
+    time.sleep(0.01)
+in_a_child(lambda: float(jnp.sum(x)))
+in_a_child(lambda: float(x.to_memmap()[3]))
+thread.join()
+print(float(np.load("out.npy")[5]) == np.sin(1))
+"""
+    done = run_script(tmp_path, code)
+    assert done.returncode == 0, done.stderr[-800:]
+    error, value, saved = done.stdout.splitlines()
+    assert error.startswith("ProcessStateError")
+    assert (value, saved) == ("1.0", "True")
+    assert left(tmp_path) == ["out.npy"]
+
+
+def test_a_child_forked_before_jax_has_started_can_evaluate(tmp_path: Path):
+    done = run_script(tmp_path, "in_a_child(lambda: float(jnp.sum(x)))")
+    assert done.stdout == f"{float(1 << 22)}\n", done.stderr[-800:]
+
+
+def test_file_locks_held_at_a_fork_do_not_stop_the_child(tmp_path: Path):
+    code = """
+def open_and_close():
+    while not done:
+        jask.open("x.npy")
+
+done = False
+threads = [threading.Thread(target=open_and_close) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for _ in range(100):
+    in_a_child(lambda: jask.open("x.npy").shape)
+done = True
+"""
+    done = run_script(tmp_path, code)
+    assert done.returncode == 0, done.stderr[-800:]
+    assert done.stdout == "(4194304,)\n" * 100
+
+
+# --------------------------------------------------------------- end of the process
+
+
+@pytest.mark.parametrize("delay", [0.05, 1.0])  # while it plans, while it runs
+@pytest.mark.parametrize("work", ["sin_saved", "sin_summed"])
+def test_a_process_may_end_while_daemon_threads_evaluate(
+    work: str, delay: float, tmp_path: Path
+):
+    code = f"""
+for _ in range(3):
+    threading.Thread(target=slowly, args=({work},), daemon=True).start()
+time.sleep({delay})
+"""
+    done = run_script(tmp_path, code)
+    assert done.returncode == 0, done.stderr[-800:]
+    assert len(done.stdout.split()) == 3
+    assert set(done.stdout.split()) <= {"ProcessStateError", "JaxRuntimeError"}
+    assert "the process ends" in done.stderr
+    assert left(tmp_path) == []
+
+
+def test_threads_that_are_no_daemons_come_to_their_end(tmp_path: Path):
+    code = """
+threading.Thread(target=slowly, args=(lambda: sin_saved(50_000),)).start()
+"""
+    done = run_script(tmp_path, code)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert left(tmp_path) == ["out.npy"]
+
+
+def test_the_main_thread_can_evaluate_until_the_very_end(tmp_path: Path):
+    """`atexit` runs last what was registered first."""
+    before = "import atexit; atexit.register(lambda: print(float(jnp.max(x))))"
+    done = run_script(tmp_path, "print(float(jnp.sum(x)))", before=before)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == [str(float(1 << 22)), "1.0"]
+
+
+def refused(process: Process) -> bool:
+    """Return whether another thread is refused an evaluation."""
+    found: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with process.evaluation():
+                pass
+        except ProcessStateError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return bool(found)
+
+
+def test_the_end_fails_what_runs_and_refuses_other_threads():
+    process = Process()
+    failed: list[BaseException] = []
+    assert not refused(process)
+    with process.stoppable(failed.append):
+        process.end()
+    assert [type(e) for e in failed] == [ProcessStateError]
+    assert refused(process)
+    with process.evaluation():  # the main thread may go on
+        pass
+
+
+def test_the_end_waits_for_evaluations():
+    process = Process()
+    begun, failed, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        with process.evaluation(), process.stoppable(lambda _: failed.set()):
+            begun.set()
+            failed.wait(10)
+            ended.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait(10)
+    process.end()
+    assert ended.is_set()
+    thread.join()
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_a_fork_matters_once_jax_has_started(
+    started: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("jask.execute.process.backends_started", lambda: started)
+    process = Process()
+    process.before_fork()
+    process.after_fork()
+    assert refused(process) == started
