@@ -64,6 +64,7 @@ __all__ = [
     "generator",
     "io_callback",
     "is_lowering",
+    "is_placeholder",
     "kernel_device",
     "keyed_gamma",
     "linearize_from_jvp",
@@ -130,6 +131,15 @@ def expanded(primitive: HiPrim) -> Any:
 def is_lowering() -> bool:
     """Return whether JAX is tracing or lowering here, rather than running eagerly."""
     return not isinstance(core.trace_ctx.trace, core.EvalTrace)
+
+
+def is_placeholder(handle: Any) -> bool:
+    """Return whether JAX made up a lowered value while it only traces.
+
+    The branches of a `cond` must leave the same kinds of values for the way back; a
+    branch hands on something of the type for what only another one leaves.
+    """
+    return isinstance(handle, jax.core.Tracer) and not handle._trace.requires_low
 
 
 def eagerly() -> AbstractContextManager[Any]:

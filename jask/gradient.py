@@ -10,10 +10,9 @@ A function that looks at values while it is traced (`if loss > 0`) is differenti
 eagerly instead, which takes two evaluations.
 """
 
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,10 @@ from jask._jax import Literal, is_lowering
 from jask.array import DiskArray, persist_all
 from jask.hijax.apply import constant
 from jask.hijax.materialize import Materialize, in_memory, materialize
-from jask.hijax.type import is_disk, is_inexact
+from jask.hijax.type import is_disk
+from jask.transforms.arguments import ArgNums, Arguments
 
 __all__ = ["grad", "value_and_grad"]
-
-type ArgNums = int | Sequence[int]
 
 _LOOKS_AT_VALUES = (
     jax.errors.ConcretizationTypeError,
@@ -77,7 +75,7 @@ def value_and_grad(
 
     @wraps(fun)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        task = _Task(fun, argnums, has_aux=has_aux, args=args, kwargs=kwargs)
+        task = _Task(fun, Arguments(argnums, args, kwargs), has_aux)
         value, aux, grads = task.run(want_value=True)
         return ((value, aux) if has_aux else value), grads
 
@@ -106,7 +104,7 @@ def grad(
 
     @wraps(fun)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        task = _Task(fun, argnums, has_aux=has_aux, args=args, kwargs=kwargs)
+        task = _Task(fun, Arguments(argnums, args, kwargs), has_aux)
         _, aux, grads = task.run(want_value=False)
         return (grads, aux) if has_aux else grads
 
@@ -118,75 +116,46 @@ class _Task:
     """One call of a differentiated function."""
 
     fun: Callable[..., Any]
-    argnums: ArgNums
+    given: Arguments
     has_aux: bool
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """The positions of the differentiated arguments, none negative."""
-        given = self.argnums if isinstance(self.argnums, Sequence) else (self.argnums,)
-        count = len(self.args)
-        for n in given:
-            if not -count <= operator.index(n) < count:  # a str is refused here
-                msg = (
-                    f"argnums must name positional arguments, of which there are "
-                    f"{count}; got {n}."
-                )
-                raise TypeError(msg)
-        return tuple(operator.index(n) % count for n in given)
-
-    @property
-    def single(self) -> bool:
-        """Whether one argument is differentiated, and its gradient is no tuple."""
-        return not isinstance(self.argnums, Sequence)
-
-    @property
-    def chosen(self) -> tuple[Any, ...]:
-        """The differentiated arguments."""
-        return tuple(self.args[n] for n in self.numbers)
 
     def run(self, *, want_value: bool) -> tuple[Any, Any, Any]:
         """Return value (None if not wanted), aux and gradients."""
-        jax.tree.map(_check_argument, self.chosen)
-        leaves = jax.tree.leaves((self.args, self.kwargs))
+        self.given.check("grad")
+        leaves = jax.tree.leaves((self.given.args, self.given.kwargs))
         if is_lowering() or any(isinstance(x, jax.core.Tracer) for x in leaves):
-            value, aux, grads = self.differentiate(want_value=want_value)
+            value, aux, grads = self.differentiate(
+                *self.given.chosen, want_value=want_value
+            )
         else:
             value, aux, grads = self.at_once(want_value=want_value)
-        return value, aux, grads[0] if self.single else grads
+        return value, aux, grads[0] if self.given.single else grads
 
     def at_once(self, *, want_value: bool) -> tuple[Any, Any, Any]:
         """Differentiate concrete arguments with one evaluation."""
+        chosen = self.given.chosen
+        plain: list[_Parted] = []
 
         def traced(*chosen: Any) -> Any:
-            return self.differentiate(chosen, want_value=want_value)
+            value, aux, grads = self.differentiate(*chosen, want_value=want_value)
+            plain.append(_Parted.of(aux))
+            return value, plain[-1].arrays, grads
 
         try:
-            closed, shape = jax.make_jaxpr(traced, return_shape=True)(*self.chosen)
+            closed, shape = jax.make_jaxpr(traced, return_shape=True)(*chosen)
         except _LOOKS_AT_VALUES:
-            value, aux, grads = self.differentiate(want_value=want_value)
-            persist_all(_placed(grads, self.chosen))
+            value, aux, grads = self.differentiate(*chosen, want_value=want_value)
+            persist_all(_placed(grads, chosen))
             return value, aux, grads
-        outs = interpret(closed, jax.tree.leaves(self.chosen))
-        value, aux, grads = jax.tree.unflatten(jax.tree.structure(shape), outs)
-        return value, aux, grads
+        outs = interpret(closed, jax.tree.leaves(chosen))
+        value, arrays, grads = jax.tree.unflatten(jax.tree.structure(shape), outs)
+        return value, plain[-1].whole(arrays), grads
 
-    def differentiate(
-        self, chosen: tuple[Any, ...] | None = None, *, want_value: bool
-    ) -> tuple[Any, Any, Any]:
+    def differentiate(self, *chosen: Any, want_value: bool) -> tuple[Any, Any, Any]:
         """Return value, aux and gradients by JAX's reverse mode."""
-
-        def partial(*chosen: Any) -> Any:
-            args = list(self.args)
-            for n, x in zip(self.numbers, chosen, strict=True):
-                args[n] = x
-            return self.fun(*args, **self.kwargs)
-
-        chosen = self.chosen if chosen is None else chosen
+        call = partial(self.given.call, self.fun)
         vjp: Callable[..., Any] = jax.vjp
-        value, pull, *aux = vjp(partial, *chosen, has_aux=self.has_aux)
+        value, pull, *aux = vjp(call, *chosen, has_aux=self.has_aux)
         _check_loss(value)
         grads = pull(_one_like(value))
         if not want_value:
@@ -194,6 +163,42 @@ class _Task:
         elif is_disk(value):
             value = materialize(value)
         return value, aux[0] if aux else None, grads
+
+
+@dataclass(frozen=True)
+class _Parted:
+    """What a function returns besides the loss: arrays, and anything else."""
+
+    leaves: list[Any]
+    tree: Any
+    places: list[int]
+    """Where the arrays are among the leaves."""
+
+    @classmethod
+    def of(cls, aux: Any) -> "_Parted":
+        """Take a pytree apart."""
+        leaves, tree = jax.tree.flatten(aux)
+        return cls(leaves, tree, [i for i, x in enumerate(leaves) if _has_type(x)])
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The leaves that JAX can trace."""
+        return [self.leaves[i] for i in self.places]
+
+    def whole(self, arrays: Sequence[Any]) -> Any:
+        """Return the pytree with other arrays."""
+        leaves = list(self.leaves)
+        for i, x in zip(self.places, arrays, strict=True):
+            leaves[i] = x
+        return jax.tree.unflatten(self.tree, leaves)
+
+
+def _has_type(x: Any) -> bool:
+    try:
+        jax.typeof(x)
+    except TypeError:
+        return False
+    return True
 
 
 def _placed(grads: Any, chosen: Any) -> list[DiskArray]:
@@ -216,13 +221,6 @@ def _one_like(value: Any) -> Any:
     if not is_disk(value):
         return jnp.ones((), jax.typeof(value).dtype)
     return constant(jnp.ones, jax.typeof(value), name="one")
-
-
-def _check_argument(x: Any) -> None:
-    dtype = x.dtype if hasattr(x, "dtype") else jax.dtypes.result_type(x)
-    if not is_inexact(dtype):
-        msg = f"grad requires real-valued or complex-valued arguments; got {dtype}."
-        raise TypeError(msg)
 
 
 def _check_loss(value: Any) -> None:

@@ -28,6 +28,7 @@ from jask._jax import (
     ShapedArray,
     io_callback,
     is_lowering,
+    is_placeholder,
     linearize_from_jvp,
     trace_of,
     tracer_of,
@@ -467,6 +468,8 @@ def _emit_build(node: Node, leaves: dict[Any, Any], *, walked: bool) -> Any:
 
 def _raise(t: DiskArrayType, handle: Any) -> Any:
     """Return the value that a handle names, or that the handles of its rows name."""
+    if is_placeholder(handle):
+        return hitype.call_hook("zero", t)
     like = Handle((*handle.shape, *t.shape), t.dtype, None)
     traced = isinstance(handle, jax.core.Tracer)
     value = handle if traced else TABLE.owe(handle, lambda h: named(h, like))

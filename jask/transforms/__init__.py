@@ -1,0 +1,1 @@
+"""Transformations that JAX has no form of for disk arrays."""
