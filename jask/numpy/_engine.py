@@ -6,19 +6,24 @@ import jax
 import numpy as np
 
 from jask.array import DiskArray, from_numpy
+from jask.config import current
 from jask.geometry.box import Box
 from jask.hijax.apply import apply
 from jask.hijax.materialize import dematerialize, evaluate
 from jask.hijax.type import is_disk, make_value
-from jask.trace.graph import Dense, Source
+from jask.stores.memory import MemoryStore
+from jask.trace.graph import Dense, Node, Result, Source, walk
 
 __all__ = [
     "DiskArray",
     "alias",
     "apply",
     "fetch",
+    "host_value",
     "in_memory_value",
+    "is_at_hand",
     "is_disk",
+    "is_forced",
     "is_traced",
     "rebind",
     "to_disk",
@@ -59,6 +64,49 @@ def fetch(name: str, *arrays: Any) -> list[np.ndarray[Any, Any]]:
             )
     values = iter(evaluate([x.node for x in arrays if is_disk(x)]))
     return [next(values) if is_disk(x) else np.asarray(x) for x in arrays]
+
+
+AT_HAND = 4096
+"""Most elements of an array that is evaluated where an expression would do."""
+
+
+def is_at_hand(x: Any) -> bool:
+    """Return whether an array comes from a few small arrays in memory, by few steps."""
+    if not isinstance(x, DiskArray) or x.size > AT_HAND:
+        return False
+    if isinstance(x.node, Result) and x.node.value is not None:
+        return True
+    nodes = walk([x.node])
+    return len(nodes) <= 16 and all(map(_is_small, nodes))
+
+
+def host_value(x: Any) -> np.ndarray[Any, Any] | None:
+    """Return the values themselves of a small array that has them; None for others."""
+    if not isinstance(x, DiskArray) or x.size > AT_HAND:
+        return None
+    node = x.node
+    if isinstance(node, Result):
+        return node.value
+    if isinstance(node, Dense) and not is_traced(node.value):
+        return np.asarray(node.value)
+    store = node.store if isinstance(node, Source) else None
+    return store.array if isinstance(store, MemoryStore) else None
+
+
+def is_forced() -> bool:
+    """Return whether the user chose the size of blocks: nothing is done otherwise."""
+    return current().block_bytes is not None
+
+
+def _is_small(node: Node) -> bool:
+    """Return whether a node is a small value in memory, or a small result."""
+    if node.nbytes > AT_HAND * node.dtype.itemsize:
+        return False
+    if isinstance(node, Source):
+        return not node.store.on_disk
+    return isinstance(node, Result) or (
+        isinstance(node, Dense) and not is_traced(node.value)
+    )
 
 
 def in_memory_value(x: Any) -> np.ndarray[Any, Any] | None:

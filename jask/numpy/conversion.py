@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from jask.numpy import _kernels
-from jask.numpy._engine import alias, is_disk, to_disk
+from jask.numpy._engine import alias, fetch, is_at_hand, is_disk, to_disk
 from jask.numpy._table import (
     Array,
     as_dtype,
@@ -146,7 +146,8 @@ def _in_memory(obj: Any, dtype: Any) -> Any:
     if hasattr(obj, "__dlpack__"):
         return np.array(np.from_dlpack(obj), copy=True)
     if isinstance(obj, (list, tuple)) and _holds_arrays(obj):
-        return _stacked(obj)
+        known = _at_hand(obj)
+        return _stacked(obj) if known is None else known
     return _from_python(obj, dtype)
 
 
@@ -174,6 +175,19 @@ def _holds_arrays(obj: Any) -> bool:
     if isinstance(obj, (list, tuple)):
         return any(map(_holds_arrays, obj))
     return is_disk(obj) or isinstance(obj, jax.Array)
+
+
+def _at_hand(obj: Any) -> np.ndarray[Any, Any] | None:
+    """Return nested lists of small arrays in memory as one; None for all others.
+
+    A program of hundreds of scalars would be as many equations.
+    """
+    leaves, _ = jax.tree.flatten(obj, is_leaf=is_disk)
+    first = getattr(leaves[0], "dtype", None)
+    if not all(is_at_hand(x) and x.dtype == first for x in leaves):
+        return None
+    values = iter([fetch("asarray", x)[0] for x in leaves])
+    return np.array(jax.tree.map(lambda _: next(values), obj, is_leaf=is_disk))
 
 
 def _stacked(obj: Any) -> Any:

@@ -1,20 +1,29 @@
 """Indexing: `x[key]`, `x[key] = v`, `x.at[key]`, take and take_along_axis.
 
 1. Keys of integers, slices and new axes are slices, reversals and reshapes: they
-   stream, whatever the steps.
+   stream, whatever the steps. A small array in memory is indexed there and then.
 2. Setting with such a key is a choice between `x` and the padded values: it streams.
 3. Index arrays are run-time operands of a gather or scatter.
 4. A mask selects a number of elements that depends on values: it is evaluated at the
    call, in memory. Setting with a mask and a single value is a `where`, and streams.
 """
 
+from math import prod
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from jask.numpy import _kernels, _keys, _updates
-from jask.numpy._engine import alias, fetch, in_memory_value, is_traced, to_disk
+from jask.numpy._engine import (
+    alias,
+    fetch,
+    host_value,
+    in_memory_value,
+    is_forced,
+    is_traced,
+    to_disk,
+)
 from jask.numpy._keys import Key
 from jask.numpy._table import (
     Array,
@@ -57,6 +66,9 @@ def _slice(x: Array, key: Key) -> Array:
     part = _keys.basic(key)
     if part.is_everything(shape_of(x)):
         return alias(x)
+    known = host_value(x)
+    if known is not None and (prod(part.shape) == 1 or not is_forced()):
+        return to_disk(known[key.entries])
     return call(
         _kernels.basic_index,
         x,
