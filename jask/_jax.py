@@ -179,23 +179,42 @@ def backends_started() -> bool:
     return started
 
 
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 @cache
-def _private_cpu() -> Any:
-    client: Any = xla_client.make_cpu_client(asynchronous=False)
+def _private_cpu(threads: int) -> Any:
+    before = os.environ.get("NPROC")
+    os.environ["NPROC"] = str(threads)  # what XLA takes for the number of processors
+    try:
+        client: Any = xla_client.make_cpu_client(asynchronous=False)
+    finally:
+        if before is None:
+            del os.environ["NPROC"]
+        else:
+            os.environ["NPROC"] = before
     return client.local_devices()[0]
 
 
-def kernel_device() -> AbstractContextManager[Any]:
+def kernel_device(*, workers: int = 1) -> AbstractContextManager[Any]:
     """Return a context in which this thread's JAX computations run apart.
 
     On a CPU, computations in flight hold one of a few dozen execution slots of their
     client. If user code fills them with computations that wait for a callback, a kernel
     that the callback starts on the same client waits for ever. A client of our own has
     its own slots, and runs every kernel on the thread that calls it.
+
+    Where several workers run kernels at once, each kernel keeps to its thread; XLA
+    would share it out among as many threads as there are cores, and they would wait for
+    each other.
     """
     if jax.default_backend() != "cpu":
         return nullcontext()
-    device: AbstractContextManager[Any] = jax.default_device(_private_cpu())
+    threads = 1 if workers > 1 else _processors()
+    device: AbstractContextManager[Any] = jax.default_device(_private_cpu(threads))
     return device
 
 

@@ -140,7 +140,8 @@ class _Lane:
         """Run the steps of this worker."""
         run = self.pass_run
         try:
-            with kernel_device(), jax.enable_x64(True), LEDGER.inside():  # noqa: FBT003
+            device = kernel_device(workers=run.p.workers)
+            with device, jax.enable_x64(True), LEDGER.inside():  # noqa: FBT003
                 for i in range(self.number, run.steps, run.workers):
                     if run.stop.is_set():
                         return

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jask._jax import kernel_device
 from jask.errors import MemoryBudgetError
 from jask.execute.kernel import Kernel, compile_close, compile_step, initial
 from jask.geometry.box import Box
@@ -74,7 +75,7 @@ class PreparedPass:
 
     def _make(self, lowered: Lowered) -> Step:
         key = lowered.signature
-        with self._lock:
+        with self._lock, kernel_device(workers=self.p.workers):
             if key not in self._kernels:
                 kernel = compile_step(self.p, lowered)
                 self._kernels[key] = (kernel, lowered.heads)
@@ -85,7 +86,7 @@ class PreparedPass:
     def close(self, root: int, shape: tuple[int, ...], slots: int) -> Kernel:
         """Return the kernel that finishes a reduction over a kept part."""
         key = (root, shape, slots)
-        with self._lock:
+        with self._lock, kernel_device(workers=self.p.workers):
             if key not in self._closers:
                 self._closers[key] = compile_close(self.p.roots[root], shape, slots)
             return self._closers[key]

@@ -91,9 +91,17 @@ def extreme(block: Any, axes: Sequence[int], *, largest: bool) -> Any:
     value = (lax.reduce_max if largest else lax.reduce_min)(block, tuple(axes))
     if not jnp.issubdtype(block.dtype, jnp.floating):
         return value
-    lost = (block != block).astype(np.int8)  # noqa: PLR0124 - true for NaN only
-    lost = lax.reduce_max(lost, tuple(axes)) > 0  # of bytes: faster than `reduce_or`
-    return jnp.where(lost, jnp.full_like(value, jnp.nan), value)
+
+    def marked(block: Any, value: Any) -> Any:
+        lost = (block != block).astype(np.int8)  # noqa: PLR0124 - true for NaN only
+        lost = lax.reduce_max(lost, tuple(axes)) > 0  # bytes: faster than `reduce_or`
+        return jnp.where(lost, jnp.full_like(value, jnp.nan), value)
+
+    if block.dtype.itemsize < 4:
+        return marked(block, value)
+    total = lax.reduce_sum(block, tuple(axes))  # is NaN if any element is: a fast test
+    suspect = jnp.any(total != total)  # noqa: PLR0124
+    return lax.cond(suspect, marked, lambda _, value: value, block, value)
 
 
 def crop(block: Any, starts: Sequence[Any], shape: Sequence[int]) -> Any:
