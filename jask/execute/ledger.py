@@ -1,14 +1,22 @@
 """Who holds how much of the memory budget: one ledger per process.
 
-Memory is granted here and nowhere else: an evaluation claims what its plan projects,
-once, before its first step. An evaluation that a callback starts inside another one is
-granted at once, or it would wait for its caller; so is a small one (under 1/64 of the
-budget), or each of many would wait for one large one.
+1. Memory is granted here and nowhere else: an evaluation claims what its plan projects,
+   once, before its first step, and waits while others hold too much.
+2. A callback in a program (`jax.pure_callback`) may evaluate, on any thread, while its
+   own evaluation goes on. So nobody waits for an evaluation that calls back, or it
+   might wait for its caller for ever.
+3. What such an evaluation holds is lacking to those that begin meanwhile: they are
+   planned with a part of the budget (1/2, 1/4, ... 1/64) that is left.
+
+A small claim (under 1/64 of the budget) does not wait, or each of many would wait for
+one large one.
 """
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from jask.errors import MemoryBudgetError
 
 RESERVE = 48 << 20
 """Bytes that a process may hold beyond its projected memory: threads, code of compiled
@@ -24,6 +32,8 @@ class Ledger:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._held = 0
+        self._calling_back = 0
+        self._others = 0
         self._inside = threading.local()
 
     @property
@@ -37,19 +47,52 @@ class Ledger:
         return bool(getattr(self._inside, "depth", 0))
 
     @contextmanager
-    def claim(self, nbytes: int, budget: int) -> Iterator[None]:
+    def share(self, budget: int) -> Iterator[int]:
+        """Yield the bytes that an evaluation which begins now may plan with."""
+        part, around = self._part(budget)
+        try:
+            yield part
+        except MemoryBudgetError as error:
+            if part < budget:
+                error.add_note(
+                    f"It may use {part} bytes, a part of the memory budget of {budget} "
+                    f"bytes: it runs inside another evaluation, or beside one whose "
+                    f"callbacks may evaluate, which holds {around} bytes."
+                )
+            raise
+
+    def _part(self, budget: int) -> tuple[int, int]:
+        """Return a part of the budget that is left, and the bytes that lack to it."""
+        with self._changed:
+            around = self._held if self.nested else self._calling_back
+        part = budget
+        while part > budget - around and part > budget // SMALL:
+            part //= 2
+        return part, around
+
+    @contextmanager
+    def claim(
+        self, nbytes: int, budget: int, *, calls_back: bool = False
+    ) -> Iterator[None]:
         """Hold `nbytes`; wait while others hold so much that it would not fit."""
         with self._changed:
             if not self.nested and nbytes > budget // SMALL:
-                while self._held and self._held + nbytes > budget:
+                while self._others and self._held + nbytes > budget:
                     self._changed.wait()
-            self._held += nbytes
+            self._hold(nbytes, calls_back=calls_back)
         try:
             yield
         finally:
             with self._changed:
-                self._held -= nbytes
+                self._hold(-nbytes, calls_back=calls_back)
                 self._changed.notify_all()
+
+    def _hold(self, nbytes: int, *, calls_back: bool) -> None:
+        self._held += nbytes
+        if calls_back:
+            self._calling_back += nbytes
+        else:
+            self._others += nbytes
 
     @contextmanager
     def inside(self) -> Iterator[None]:

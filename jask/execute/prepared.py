@@ -18,7 +18,8 @@ from jask.plan.cost import survey, temporaries
 from jask.plan.ir import Pass, Plan, Root
 from jask.plan.lower import Head, Load, Lowered, lower
 from jask.plan.search import search, tiled
-from jask.trace.ir import Program
+from jask.rules._table import RULES
+from jask.trace.ir import Equation, Program
 
 KEEP_STEPS = 1 << 13
 """Lowered steps kept per pass, about 1 kB each; later ones are lowered at each run."""
@@ -116,6 +117,13 @@ class Prepared:
         self.program = program
         self.passes = [_fitted(p, plan) for p in plan.passes]
         self.plan = replace(plan, passes=tuple(p.p for p in self.passes))
+        self.calls_back = any(map(_may_call_back, program.equations))
+
+
+def _may_call_back(eqn: Equation) -> bool:
+    """Return whether an equation, or a loop's or branch's body, calls Python."""
+    opaque = eqn.name not in RULES
+    return opaque and any("callback" in str(x) for x in (eqn.name, eqn.params))
 
 
 def _fitted(p: Pass, plan: Plan) -> PreparedPass:

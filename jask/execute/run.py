@@ -61,18 +61,26 @@ def evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list
     when it starts: a file that is also a destination is replaced at the end. Nothing
     is staged into a trace that is under way.
     """
-    with PROCESS.evaluation(), kernel_device(), eagerly():
-        return _evaluate(nodes, destinations)
+    sharing = LEDGER.share(current().memory_budget)
+    with PROCESS.evaluation(), sharing as memory, kernel_device(), eagerly():
+        return _evaluate(nodes, destinations, memory)
 
 
-def _evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list[Any]:
+def _evaluate(
+    nodes: Sequence[Node], destinations: Sequence[Destination], memory: int
+) -> list[Any]:
     settings = current()
     graph = structure(nodes)
-    prepared = _prepare(nodes, destinations, graph, _limits(settings))
+    limits = replace(_limits(settings), memory=memory)
+    prepared = _prepare(nodes, destinations, graph, limits)
     COUNTERS.evaluations += 1
     wanted = list(zip(nodes, destinations, strict=True))
     with Results(prepared, graph.leaves, wanted, settings) as results:
-        with LEDGER.claim(prepared.plan.projected, settings.memory_budget):
+        with LEDGER.claim(
+            prepared.plan.projected,
+            settings.memory_budget,
+            calls_back=prepared.calls_back,
+        ):
             _run(prepared, results, settings)
         return results.finish()
 

@@ -1,81 +1,13 @@
 """Forked children and the end of the process: clear errors, nothing left, no hang."""
 
-import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from jask.errors import ProcessStateError
 from jask.execute.process import Process
-
-START = """
-import os, signal, sys, threading, time, warnings
-warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
-import jax, numpy as np
-import jask, jask.numpy as jnp
-
-jax.config.update("jax_enable_x64", True)
-x = jask.open("x.npy")
-
-
-def in_a_child(work):
-    sys.stdout.flush()
-    pid = os.fork()
-    if pid == 0:
-        signal.alarm(30)
-        try:
-            print(work())
-        except Exception as error:
-            print(type(error).__name__, error)
-        sys.stdout.flush()
-        os._exit(0)
-    assert os.waitpid(pid, 0)[1] == 0
-
-
-def slowly(work):
-    with jask.config(block_bytes=128, scratch_dir="scratch"):
-        try:
-            return work()
-        except Exception as error:
-            os.write(1, f"{type(error).__name__}\\n".encode())
-            raise
-
-
-def sin_saved(n=None):
-    jask.save("out.npy", jnp.sin(x[:n]))
-
-
-def sin_summed():
-    return jax.jit(lambda x: jask.materialize(jnp.sum(jnp.sin(x))))(x)
-"""
-
-
-def run_script(
-    folder: Path, code: str, *, before: str = ""
-) -> subprocess.CompletedProcess[str]:
-    """Run a script in a process of its own, beside a 32 MB file; it must not hang."""
-    np.save(folder / "x.npy", np.ones(1 << 22))
-    (folder / "scratch").mkdir()
-    return subprocess.run(
-        [sys.executable, "-c", before + START + code],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-def left(folder: Path) -> list[str]:
-    """Return what is there besides the source."""
-    found = (p for p in folder.rglob("*") if p.is_file())
-    return sorted(str(p.relative_to(folder)) for p in found if p.name != "x.npy")
-
+from tests.execute.children import left, run_script
 
 # ------------------------------------------------------------------ forked children
 
@@ -143,19 +75,30 @@ done = True
 # --------------------------------------------------------------- end of the process
 
 
-@pytest.mark.parametrize("delay", [0.05, 1.0])  # while it plans, while it runs
-@pytest.mark.parametrize("work", ["sin_saved", "sin_summed"])
+MOMENTS = {
+    "planning": "time.sleep(0.05)",
+    "running": """
+from jask.execute.ledger import LEDGER
+while not LEDGER.held:
+    time.sleep(0.01)
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("work", "moment"),
+    [("sin_saved", "planning"), ("sin_saved", "running"), ("sin_summed", "running")],
+)
 def test_a_process_may_end_while_daemon_threads_evaluate(
-    work: str, delay: float, tmp_path: Path
+    work: str, moment: str, tmp_path: Path
 ):
     code = f"""
 for _ in range(3):
     threading.Thread(target=slowly, args=({work},), daemon=True).start()
-time.sleep({delay})
+{MOMENTS[moment]}
 """
     done = run_script(tmp_path, code)
     assert done.returncode == 0, done.stderr[-800:]
-    assert len(done.stdout.split()) == 3
     assert set(done.stdout.split()) <= {"ProcessStateError", "JaxRuntimeError"}
     assert "the process ends" in done.stderr
     assert left(tmp_path) == []
