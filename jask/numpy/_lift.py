@@ -44,8 +44,12 @@ _LAZY = (
 
 _EAGER = (
     "The shape depends on values: evaluated at the call, in\n"
-    "    memory (MemoryBudgetError if it does not fit), or lazy where `size=` is given."
+    "    memory (MemoryBudgetError if it does not fit), or lazy where `size=` (for\n"
+    "    bincount `length=`) is given."
 )
+
+FIXES_SHAPE = ("size", "length")
+"""Arguments that say how long a result is whose length depends on values."""
 
 _EXAMPLE = """
 Examples
@@ -100,7 +104,7 @@ def evaluated(
 ) -> Function:
     """Return a function whose result's shape depends on values: evaluated at once.
 
-    With `size=`, which fixes the shape, it is lazy.
+    With `size=` or `length=`, which fix the shape, it is lazy.
     """
     name = function.__name__
     signature = inspect.signature(function)
@@ -109,7 +113,7 @@ def evaluated(
     @functools.wraps(function)
     def eager(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
-        if bound.arguments.get("size") is not None:
+        if any(bound.arguments.get(name) is not None for name in FIXES_SHAPE):
             return call_bound(function, name, bound, traced)
         return _call_now(function, name, bound)
 

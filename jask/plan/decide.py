@@ -14,7 +14,7 @@ from jask.plan.cost import READ, STEP
 from jask.plan.ir import Kind, Limits, Place
 from jask.plan.roots import make_root
 from jask.plan.search import Found, search
-from jask.rules._table import RULES
+from jask.rules._table import RULES, Reduction
 from jask.trace.ir import Equation, Program, Var
 
 MAX_DEPTH = 256
@@ -78,7 +78,7 @@ class Decider:
             return None
         if nbytes <= min(self.limits.small, self.limits.block):
             return "map" if self._invariant(eqn) else None
-        if rule.kind == "whole":
+        if rule.kind in {"whole", "indexed"}:
             return self._whole(eqn)
         return self._fold_or_local(eqn, "reduce" if rule.kind == "reduce" else "scan")
 
@@ -101,6 +101,10 @@ class Decider:
             self.local += 1
             self._say(eqn, "local: its axis fits a tile")
             return None
+        rule = RULES[eqn.name]
+        if isinstance(rule, Reduction) and rule.can_fold(eqn):
+            self._say(eqn, "its operands are walked across tiles: they do not fit one")
+            return "reduce"
         for atom in eqn.inputs:
             if isinstance(atom, Var) and atom.producer is not None:
                 self.cut.setdefault(atom, "map")

@@ -16,6 +16,7 @@ from jask.rules import (
     reduce as reduce,
     refused as refused,
     reorder as reorder,
+    scatter as scatter,
     slicing as slicing,
     whole as whole,
 )

@@ -14,10 +14,15 @@ run-time integers it asked for in `Need.offsets`: a kernel depends on shapes onl
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal as Kind
+from typing import Any, ClassVar, Literal
 
 from jask.geometry.box import Box
 from jask.trace.ir import Equation, Var
+
+type Kind = Literal["map", "reduce", "scan", "whole", "indexed"]
+"""`map`: any box; `reduce`, `scan`: can also end a pass; `whole`: needs some axes whole
+(sort along an axis that fits a tile); `indexed`: is computed like `whole` where that
+fits a tile, and can otherwise end a pass where `can_fold` says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +57,8 @@ class Rule:
     by being `opaque`.
     """
 
-    kind: ClassVar[Kind["map", "reduce", "scan", "whole"]] = "map"
-    """`map`: any box; `reduce`, `scan`: can also end a pass; `whole`: needs some axes
-    whole (sort along an axis that fits a tile)."""
+    kind: ClassVar[Kind] = "map"
+    """How the planner treats it."""
 
     def need(self, eqn: Equation, out: Box) -> Need:
         """Return what the box `out` (never empty) of the results is made from."""
@@ -89,7 +93,11 @@ class Reduction(Rule):
     result, and the reduced ones.
     """
 
-    kind: ClassVar[Kind["map", "reduce", "scan", "whole"]] = "reduce"
+    kind: ClassVar[Kind] = "reduce"
+
+    def can_fold(self, eqn: Equation) -> bool:  # noqa: ARG002
+        """Return whether this equation can end a pass."""
+        return True
 
     def domain(self, eqn: Equation) -> tuple[int, ...]:
         """Return the shape of the index space."""
@@ -135,7 +143,7 @@ class Reduction(Rule):
 class Scan(Rule):
     """A rule that can also run along one axis with a carry (cumsum and friends)."""
 
-    kind: ClassVar[Kind["map", "reduce", "scan", "whole"]] = "scan"
+    kind: ClassVar[Kind] = "scan"
 
     def axis(self, eqn: Equation) -> int:
         """Return the axis that must be walked in order."""
@@ -199,6 +207,7 @@ def is_scalar(atom: Any) -> bool:
 __all__ = [
     "REFUSALS",
     "RULES",
+    "Kind",
     "Link",
     "Need",
     "Reduction",

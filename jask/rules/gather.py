@@ -1,17 +1,19 @@
-"""gather and scatter: elements chosen by run-time indices.
+"""gather: elements chosen by indices.
 
-An axis that is indexed is needed whole by gather, because an index may point anywhere.
-scatter is the other way round: a box of the result takes its own part of the operand
-and all the updates; indices are counted from where the box starts, and those that fall
-outside are dropped. Axes that windows span whole, and batch axes, are streamed.
+1. Where the bounds of the indices are known while planning (`bounds`: a diagonal), a
+   box of the result asks for the part of the operand between them.
+2. Otherwise an index may point anywhere: an indexed axis is needed whole.
+3. If it does not fit a tile, the indexed axes are walked instead: each part of the
+   operand gives the elements that lie in it, and the results are put together. It is
+   one reading of the operand for each tile of the result.
 
-A scatter of one window at a position known when the program is built, as `x.at[2:5]`
-makes it, asks for its share of the window only.
+Axes that slices span whole, and batch axes, are streamed in every case. Slices of more
+than one and fewer than all elements along an axis are not put together from parts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal as Kind
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,8 +21,9 @@ from jax import lax
 
 from jask.geometry.box import Box
 from jask.rules._blocks import boxed, crop
-from jask.rules._table import Link, Need, Rule, bind, register
-from jask.trace.ir import Atom, Equation, Literal
+from jask.rules._table import Kind, Link, Need, Reduction, bind, register
+from jask.rules.bounds import needs_of
+from jask.trace.ir import Equation
 
 # ruff: noqa: ARG002 - the methods of a rule have one signature
 
@@ -45,6 +48,9 @@ class GatherAxes:
     streamed: frozenset[int]
     """Operand axes that every slice spans whole."""
 
+    indexed: tuple[int, ...]
+    """Operand axis of each component of an index vector."""
+
     @classmethod
     def of(cls, eqn: Equation) -> "GatherAxes":
         """Read them from the parameters."""
@@ -53,27 +59,35 @@ class GatherAxes:
         gone = {*dims.collapsed_slice_dims, *dims.operand_batching_dims}
         kept = (d for d in range(operand.ndim) if d not in gone)
         window = dict(zip(kept, map(int, dims.offset_dims), strict=True))
-        indexed = set(dims.start_index_map)
+        indexed = tuple(map(int, dims.start_index_map))
         return cls(
             window,
             tuple(d for d in range(out.ndim) if d not in window.values()),
-            _pairs(dims.operand_batching_dims, dims.start_indices_batching_dims),
+            pairs(dims.operand_batching_dims, dims.start_indices_batching_dims),
             frozenset(
                 d for d in window if sizes[d] == operand.shape[d] and d not in indexed
             ),
+            indexed,
         )
 
+    @property
+    def can_fold(self) -> bool:
+        """Whether slices have one element along indexed axes, and others whole."""
+        single = not set(self.indexed) & set(self.window)
+        return single and set(self.window) == self.streamed
 
-class Gather(Rule):
+
+class Gather(Reduction):
     """Slices of the operand at given positions."""
 
-    kind: ClassVar[Kind["map", "reduce", "scan", "whole"]] = "whole"
+    kind: ClassVar[Kind] = "indexed"
 
     def need(self, eqn: Equation, out: Box) -> Need:
-        """Ask for the indices of the box, and for indexed axes whole."""
+        """Ask for the indices of the box, and for indexed axes between their bounds."""
         axes = GatherAxes.of(eqn)
         operand, indices = eqn.inputs
         rows = [out.intervals[d] for d in axes.batch]
+        reach = _reach(eqn, axes, rows)
         spans: list[Span] = []
         for d, n in enumerate(operand.shape):
             if d in axes.paired:
@@ -81,11 +95,15 @@ class Gather(Rule):
             elif d in axes.streamed:
                 spans.append(out.intervals[axes.window[d]])
             else:
-                spans.append((0, n))
+                spans.append(reach.get(d, (0, n)))
         places = Box.of([*rows, (0, indices.shape[-1])])
         moved = {o for d, o in axes.window.items() if d not in axes.streamed}
         starts = tuple(a if d in moved else 0 for d, a in enumerate(out.start))
-        return Need(boxed(eqn, (Box.of(spans), places)), offsets=starts)
+        if reach:
+            starts += tuple(spans[d][0] for d in axes.indexed)
+        return Need(
+            boxed(eqn, (Box.of(spans), places)), "moved" if reach else None, starts
+        )
 
     def emit(
         self,
@@ -103,11 +121,14 @@ class Gather(Rule):
         if indices is None:
             rows = [shape[d] for d in axes.batch]
             indices = jnp.zeros((*rows, 0), eqn.inputs[1].dtype)
+        starts, moves = offsets[: len(shape)], offsets[len(shape) :]
+        if need.key == "moved":
+            indices = _in_bounds(eqn, axes, indices) - _vector(moves)
         sizes = tuple(
             operand.shape[d] if d in axes.streamed else n
             for d, n in enumerate(eqn.params["slice_sizes"])
         )
-        return crop(bind(eqn, operand, indices, slice_sizes=sizes), offsets, shape)
+        return crop(bind(eqn, operand, indices, slice_sizes=sizes), starts, shape)
 
     def links(self, eqn: Equation) -> Sequence[Link]:
         """Link streamed axes and batch axes."""
@@ -116,233 +137,147 @@ class Gather(Rule):
         links += [Link(0, d, axes.batch[i]) for d, i in axes.paired.items()]
         return links + [Link(1, i, d) for i, d in enumerate(axes.batch)]
 
+    # ---- walking the indexed axes
 
-@dataclass(frozen=True, slots=True)
-class ScatterAxes:
-    """How the axes of operand, indices and updates of a scatter correspond."""
+    def can_fold(self, eqn: Equation) -> bool:
+        """Return whether parts of the operand can be looked at one by one."""
+        axes = GatherAxes.of(eqn)
+        return axes.can_fold and set(_walked(eqn)) == set(axes.indexed)
 
-    window: Mapping[int, int]
-    """Updates axis of each operand axis that windows have."""
+    def domain(self, eqn: Equation) -> tuple[int, ...]:
+        """Return the result's axes, then the operand's axes that are walked."""
+        operand, out = eqn.inputs[0], eqn.outputs[0]
+        return (*out.shape, *(operand.shape[d] for d in _walked(eqn)))
 
-    batch: tuple[int, ...]
-    """Updates axis of each axis of the indices but the last."""
+    def kept(self, eqn: Equation) -> tuple[int, ...]:
+        """Return the result's axes."""
+        return tuple(range(eqn.outputs[0].ndim))
 
-    paired: Mapping[int, int]
-    """Axis of the indices of each batch axis of the operand."""
+    def sources(self, eqn: Equation) -> tuple[tuple[int, int], ...]:
+        """Return the operand's or the indices' axis of each."""
+        axes = GatherAxes.of(eqn)
+        found = {o: (0, d) for d, o in axes.window.items()}
+        found.update((o, (1, i)) for i, o in enumerate(axes.batch))
+        walked = ((0, d) for d in _walked(eqn))
+        return (*(found[o] for o in range(eqn.outputs[0].ndim)), *walked)
 
-    indexed: Mapping[int, int]
-    """Which component of an index vector places the window on an operand axis."""
-
-    size: tuple[int, ...]
-    """Length of a window on each operand axis."""
-
-    @classmethod
-    def of(cls, eqn: Equation) -> "ScatterAxes":
-        """Read them from the parameters."""
-        dims = eqn.params["dimension_numbers"]
-        operand, _, updates = eqn.inputs
-        gone = {*dims.inserted_window_dims, *dims.operand_batching_dims}
-        kept = (d for d in range(operand.ndim) if d not in gone)
-        window = dict(zip(kept, map(int, dims.update_window_dims), strict=True))
-        size = [1] * operand.ndim
-        for d, u in window.items():
-            size[d] = updates.shape[u]
-        return cls(
-            window,
-            tuple(d for d in range(updates.ndim) if d not in window.values()),
-            _pairs(dims.operand_batching_dims, dims.scatter_indices_batching_dims),
-            {int(d): j for j, d in enumerate(dims.scatter_dims_to_operand_dims)},
-            tuple(size),
-        )
-
-    def role(self, d: int, length: int) -> str:
-        """Return how an operand axis of this length is treated."""
-        if d in self.paired:
-            return "paired"
-        if d in self.indexed:
-            return "shifted" if self.size[d] == 1 else "whole"
-        return "streamed" if self.size[d] == length else "whole"
-
-
-JOINS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "scatter": lambda _, new: new,
-    "scatter-add": lax.add,
-    "scatter-sub": lax.sub,
-    "scatter-mul": lax.mul,
-    "scatter-min": lax.min,
-    "scatter-max": lax.max,
-}
-"""What an update does to an element."""
-
-
-class Scatter(Rule):
-    """The operand with windows replaced by, or joined with, updates."""
-
-    kind: ClassVar[Kind["map", "reduce", "scan", "whole"]] = "whole"
-
-    def need(self, eqn: Equation, out: Box) -> Need:
-        """Ask for the operand's box and the updates that may reach it."""
-        if any(0 in a.shape for a in eqn.inputs[1:]):
-            return Need((out, None, None), "untouched")
-        axes = ScatterAxes.of(eqn)
-        starts = _known_window(eqn, axes)
-        if starts is not None:
-            return _share(eqn, axes, starts, out)
-        operand, indices, updates = eqn.inputs
-        own: list[Span] = []
-        places: list[Span] = [(0, n) for n in indices.shape]
-        new: list[Span] = [(0, n) for n in updates.shape]
-        offsets: list[int] = []
-        for d, (span, n) in enumerate(zip(out.intervals, operand.shape, strict=True)):
-            role = axes.role(d, n)
-            own.append((0, n) if role == "whole" else span)
-            offsets.append(span[0] if role in {"whole", "shifted"} else 0)
-            if role == "paired":
-                places[axes.paired[d]] = span
-                new[axes.batch[axes.paired[d]]] = span
-            elif role == "streamed":
-                new[axes.window[d]] = span
-        boxes = (Box.of(own), Box.of(places), Box.of(new))
-        return Need(boxes, "indexed", tuple(offsets))
-
-    def emit(
-        self,
-        eqn: Equation,
-        shape: tuple[int, ...],
-        need: Need,
-        offsets: Sequence[Any],
-        blocks: Sequence[Any],
-    ) -> Any:
-        """Scatter into the block at shifted indices, crop the axes taken whole."""
-        block, indices, updates = blocks
-        if need.key == "untouched":
-            return block
-        if need.key != "indexed":
-            return _joined(eqn, need.key, offsets, block, updates)
-        axes = ScatterAxes.of(eqn)
-        roles = [axes.role(d, n) for d, n in enumerate(eqn.inputs[0].shape)]
-        places = _shifted(eqn, axes, roles, offsets, indices)
-        # an index that was in bounds may now lie outside the block
-        result = bind(eqn, block, places, updates, mode=MODE.FILL_OR_DROP)
-        starts = [
-            o if role == "whole" else 0 for o, role in zip(offsets, roles, strict=True)
+    def need_part(self, eqn: Equation, part: Box) -> Need:
+        """Ask for a part of the operand, and for the indices of the kept box."""
+        axes, walked = GatherAxes.of(eqn), _walked(eqn)
+        rows = [part.intervals[d] for d in axes.batch]
+        tail = part.intervals[eqn.outputs[0].ndim :]
+        own = dict(zip(walked, tail, strict=True))
+        spans = [
+            rows[axes.paired[d]]
+            if d in axes.paired
+            else own.get(d) or part.intervals[axes.window[d]]
+            for d in range(eqn.inputs[0].ndim)
         ]
-        return crop(result, starts, shape)
+        places = Box.of([*rows, (0, eqn.inputs[1].shape[-1])])
+        starts = tuple(spans[d][0] for d in axes.indexed)
+        return Need((Box.of(spans), places), offsets=starts)
 
-    def links(self, eqn: Equation) -> Sequence[Link]:
-        """Link all axes of the operand; streamed and batch axes of the others."""
-        axes = ScatterAxes.of(eqn)
-        links: list[Link] = []
-        for d, n in enumerate(eqn.inputs[0].shape):
-            links.append(Link(0, d, d))
-            role = axes.role(d, n)
-            if role == "streamed":
-                links.append(Link(2, axes.window[d], d))
-            elif role == "paired":
-                links.append(Link(1, axes.paired[d], d))
-                links.append(Link(2, axes.batch[axes.paired[d]], d))
-        return links
+    def accumulators(self, eqn: Equation) -> tuple[Any, ...]:
+        """Return the types of (element, whether it was found)."""
+        return (eqn.outputs[0].dtype, np.dtype(bool))
 
+    def init(self, eqn: Equation, shape: tuple[int, ...]) -> Sequence[Any]:
+        """Return nothing found."""
+        return tuple(jnp.zeros(shape, t) for t in self.accumulators(eqn))
 
-def _pairs(operand: Sequence[int], indices: Sequence[int]) -> dict[int, int]:
-    return {int(d): int(i) for d, i in zip(operand, indices, strict=True)}
+    def partial(
+        self, eqn: Equation, offsets: Sequence[Any], blocks: Sequence[Any]
+    ) -> Sequence[Any]:
+        """Return the elements that lie in the block."""
+        axes = GatherAxes.of(eqn)
+        operand, indices = blocks
+        places = _in_bounds(eqn, axes, indices) - _vector(offsets)
+        lengths = np.asarray([operand.shape[d] for d in axes.indexed], np.int64)
+        inside = jnp.all((places >= 0) & (places < lengths), axis=-1)
+        sizes = tuple(
+            n if d in axes.streamed else 1 for d, n in enumerate(operand.shape)
+        )
+        found = bind(
+            eqn,
+            operand,
+            jnp.where(inside[..., None], places, 0),
+            slice_sizes=sizes,
+            mode=MODE.PROMISE_IN_BOUNDS,
+            unique_indices=False,
+            indices_are_sorted=False,
+        )
+        hit = lax.broadcast_in_dim(inside, found.shape, axes.batch)
+        return (jnp.where(hit, found, jnp.zeros((), found.dtype)), hit)
 
+    def combine(
+        self, eqn: Equation, first: Sequence[Any], second: Sequence[Any]
+    ) -> Sequence[Any]:
+        """Keep what was found in either."""
+        return (jnp.where(second[1], second[0], first[0]), first[1] | second[1])
 
-def _shifted(
-    eqn: Equation,
-    axes: ScatterAxes,
-    roles: Sequence[str],
-    offsets: Sequence[Any],
-    indices: Any,
-) -> Any:
-    """Return the indices, counted from the start of the block."""
-    places = indices.astype(np.int64)
-    shape = eqn.inputs[0].shape
-    if eqn.params["mode"] == MODE.CLIP:
-        limits = [shape[d] - axes.size[d] for d in axes.indexed]
-        places = jnp.clip(places, 0, np.asarray(limits, np.int64))
-    moves = [offsets[d] if roles[d] == "shifted" else 0 for d in axes.indexed]
-    return places - jnp.stack([jnp.asarray(m, np.int64) for m in moves])
-
-
-def _known_window(eqn: Equation, axes: ScatterAxes) -> tuple[int, ...] | None:
-    """Return where the one window of a scatter starts, if that is known."""
-    plain = eqn.name != "scatter" or eqn.params["update_jaxpr"] is None
-    if eqn.inputs[1].ndim != 1 or not plain:
-        return None
-    index = known(eqn.inputs[1])
-    if index is None:
-        return None
-    starts = [0] * eqn.inputs[0].ndim
-    for d, j in axes.indexed.items():
-        starts[d] = int(index[j])
-        if eqn.params["mode"] == MODE.CLIP:
-            limit = eqn.inputs[0].shape[d] - axes.size[d]
-            starts[d] = min(max(starts[d], 0), limit)
-    return tuple(starts)
+    def finish(self, eqn: Equation, accumulators: Sequence[Any]) -> Sequence[Any]:
+        """Fill in what was found nowhere."""
+        value, hit = accumulators
+        fill = eqn.params["fill_value"]
+        return (value if fill is None else jnp.where(hit, value, fill),)
 
 
-def _share(eqn: Equation, axes: ScatterAxes, starts: tuple[int, ...], out: Box) -> Need:
-    """Return the need for a box of a scatter of one known window."""
-    stops = tuple(map(sum, zip(starts, axes.size, strict=True)))
-    window = Box(starts, stops)
-    share = window & out
-    if window not in Box.whole(eqn.inputs[0].shape) or 0 in share.shape:
-        return Need((out, None, None), "untouched")
-    updates = [(0, 1)] * eqn.inputs[2].ndim
-    for d, u in axes.window.items():
-        a, b = share.intervals[d]
-        updates[u] = (a - starts[d], b - starts[d])
-    covered = eqn.name == "scatter" and share == out
-    boxes = (None if covered else out, None, Box.of(updates))
-    return Need(boxes, share.shape, share.relative_to(out))
+def _walked(eqn: Equation) -> tuple[int, ...]:
+    """Return the operand axes along which slices are looked for, ascending."""
+    axes = GatherAxes.of(eqn)
+    return tuple(
+        d
+        for d in range(eqn.inputs[0].ndim)
+        if d not in axes.streamed and d not in axes.paired
+    )
 
 
-def _joined(
-    eqn: Equation, size: Any, offsets: Sequence[Any], block: Any, updates: Any
-) -> Any:
-    """Join a share of one window, of this size, with the block."""
-    kept = sorted(ScatterAxes.of(eqn).window.items())
-    ordered = lax.transpose(updates, [u for _, u in kept])
-    new = lax.reshape(ordered, size)
-    if block is None:
-        return new
-    at = [jnp.asarray(o, np.int64) for o in offsets]
-    old = lax.dynamic_slice(block, at, size)
-    return lax.dynamic_update_slice(block, JOINS[eqn.name](old, new), at)
-
-
-def known(atom: Atom) -> np.ndarray[Any, Any] | None:
-    """Return the value of a small vector made from Literals, or None.
-
-    Examples
-    --------
-    >>> known(Literal(np.asarray(3)))
-    array(3)
-    """
-    if isinstance(atom, Literal):
-        return atom.value
-    eqn = atom.producer
-    if eqn is None or atom.size > 64:
-        return None
-    make = _MAKERS.get(eqn.name)
-    values = [known(a) for a in eqn.inputs] if make else [None]
-    if make is None or any(v is None for v in values):
-        return None
-    found: np.ndarray[Any, Any] | None = make(eqn, values)
+def _reach(eqn: Equation, axes: GatherAxes, rows: Sequence[Span]) -> dict[int, Span]:
+    """Return the part of each indexed axis that slices lie in; empty if not known."""
+    found: dict[int, Span] = {}
+    if any(0 in a.shape for a in eqn.inputs):
+        return found
+    ranges = needs_of(eqn, len(axes.indexed), rows)
+    for d, span in zip(axes.indexed, ranges, strict=True):
+        if span is not None:
+            size = eqn.params["slice_sizes"][d]
+            last = eqn.inputs[0].shape[d] - size
+            low, high = (min(max(k, 0), last) for k in span)
+            found[d] = (low, high + size)
     return found
 
 
-_MAKERS: Mapping[str, Callable[[Equation, list[Any]], Any]] = {
-    "broadcast_in_dim": lambda eqn, v: (
-        np.full(eqn.outputs[0].shape, v[0]) if v[0].size == 1 else None
-    ),
-    "concatenate": lambda eqn, v: np.concatenate(v, eqn.params["dimension"]),
-    "convert_element_type": lambda eqn, v: v[0].astype(eqn.outputs[0].dtype),
-    "reshape": lambda eqn, v: (
-        v[0].reshape(eqn.outputs[0].shape) if v[0].ndim <= 1 else None
-    ),
-}
+def _in_bounds(eqn: Equation, axes: GatherAxes, indices: Any) -> Any:
+    """Return the indices in 64 bits, clamped unless what lies outside is filled."""
+    places = indices.astype(np.int64)
+    if eqn.params["mode"] == MODE.FILL_OR_DROP:
+        return places
+    shape, sizes = eqn.inputs[0].shape, eqn.params["slice_sizes"]
+    return jnp.clip(places, 0, _limits(shape, sizes, axes.indexed))
+
+
+def _limits(
+    shape: Sequence[int], sizes: Sequence[int], indexed: Sequence[int]
+) -> np.ndarray[Any, Any]:
+    return np.asarray([shape[d] - sizes[d] for d in indexed], np.int64)
+
+
+def _vector(numbers: Sequence[Any]) -> Any:
+    """Return run-time integers as a vector."""
+    if not numbers:
+        return np.zeros(0, np.int64)
+    return jnp.stack([jnp.asarray(k, np.int64) for k in numbers])
+
+
+def pairs(operand: Sequence[int], indices: Sequence[int]) -> dict[int, int]:
+    """Return the axis of the indices of each batch axis of the operand.
+
+    Examples
+    --------
+    >>> pairs((0, 2), (1, 0))
+    {0: 1, 2: 0}
+    """
+    return {int(d): int(i) for d, i in zip(operand, indices, strict=True)}
+
 
 register(["gather"], Gather())
-register(JOINS, Scatter())

@@ -7,11 +7,11 @@ the linear algebra of many small matrices stream over their batch axes.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal as Kind
+from typing import Any, ClassVar
 
 from jask.geometry.box import Box
 from jask.rules._blocks import boxed, crop
-from jask.rules._table import Link, Need, Rule, bind, register
+from jask.rules._table import Kind, Link, Need, Rule, bind, register
 from jask.trace.ir import Equation
 
 # ruff: noqa: ARG002 - the methods of a rule have one signature
@@ -24,7 +24,7 @@ class WholeAxes(Rule):
     whole: Callable[[Equation, int], tuple[int, ...]]
     """Which axes of an operand or result with so many axes are needed whole."""
 
-    kind: ClassVar[Kind["map", "reduce", "scan", "whole"]] = "whole"
+    kind: ClassVar[Kind] = "whole"
 
     def need(self, eqn: Equation, out: Box) -> Need:
         """Ask for the axes whole, and for where the box starts on them."""
