@@ -14,7 +14,7 @@ import pytest
 import jask
 
 ROOT = Path(jask.__file__).parent
-PUBLIC_MODULES = ["jask", "jask.numpy", "jask.testing"]
+PUBLIC_MODULES = ["jask", "jask.numpy", "jask.random", "jask.testing"]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

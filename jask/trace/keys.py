@@ -61,7 +61,8 @@ def without_keys(eqn: Any) -> Any:
     name = eqn.primitive.name
     emit = _BY_NAME.get(name)
     fn = _moved(eqn) if emit is None else partial(emit, eqn)
-    return jax.make_jaxpr(fn)(*map(_numeric, eqn.invars))
+    with jax.threefry_partitionable(True):  # noqa: FBT003 - JAX's own signature
+        return jax.make_jaxpr(fn)(*map(_numeric, eqn.invars))
 
 
 def _holds_keys(atom: Any) -> bool:

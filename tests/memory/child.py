@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
 import jask
 import jask.numpy as jnp
@@ -38,6 +39,17 @@ def _logistic(x: Any) -> Any:
     return jask.lift(jax.grad(loss))(w, _rows(x))
 
 
+def _square(x: Any) -> Any:
+    side = int(x.size**0.5)
+    return jnp.reshape(x[: side * side], (side, side))
+
+
+def _pairs(x: Any) -> Any:
+    square = _square(x)
+    places = np.random.default_rng(0).integers(0, square.shape[0], (2, 20_000))
+    return square[places[0], places[1]]
+
+
 FAMILIES: dict[str, Callable[[Any], Any]] = {
     "elementwise": lambda x: jnp.sqrt(x * x + 1) * jnp.sin(x),
     "sum": jnp.sum,
@@ -50,6 +62,7 @@ FAMILIES: dict[str, Callable[[Any], Any]] = {
         jnp.exp(_rows(x)) / jnp.sum(jnp.exp(_rows(x)), axis=1, keepdims=True)
     ),
     "transpose": lambda x: _rows(x).T,
+    "noise": lambda x: x + jask.random.normal(jax.random.key(0), x.shape, "float32"),
     "flip and roll": lambda x: jnp.roll(jnp.flip(x), 1001),
     "concat": lambda x: jnp.concat([x, x + 1]),
     "strided": lambda x: x[5::3],
@@ -58,6 +71,10 @@ FAMILIES: dict[str, Callable[[Any], Any]] = {
     "gram": lambda x: _rows(x).T @ _rows(x),
     "product": _product,
     "logistic gradient": _logistic,
+    "diagonal": lambda x: jnp.diagonal(_square(x)),
+    "elements by index arrays": _pairs,
+    "rows by an index array": lambda x: _rows(x)[np.arange(0, 250, 7)],
+    "counts": lambda x: jnp.bincount(jnp.astype(x, jnp.int32), length=100),
     "where": lambda x: jnp.where(x > 0, x, jnp.clip(x, -1, 1)),
 }
 

@@ -111,6 +111,17 @@ def test_a_key_among_the_constants_of_a_function_is_its_numbers():
 X = np.zeros((4, 3), np.float32)
 
 
+def test_bits_are_the_partitionable_ones_whatever_the_setting():
+    def function(x):
+        return jax.random.bits(key_of(x), (5,), np.uint32)
+
+    want = np.asarray(function(NUMBERS))
+    with jax.threefry_partitionable(False):
+        program = program_for(function, NUMBERS)
+    (got,) = interpret(program, NUMBERS)
+    np.testing.assert_array_equal(got, want, strict=True)
+
+
 def test_only_keys_are_keys():
     assert is_key(jax.random.key(0).dtype)
     assert not any(map(is_key, (np.dtype("uint32"), jnp.bfloat16, None)))

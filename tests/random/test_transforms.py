@@ -1,0 +1,109 @@
+"""Draws under jit, grad and vmap."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+import jask
+import jask.numpy as jnp
+
+KEY = jax.random.key(2)
+A = np.random.default_rng(0).normal(size=(29, 7)).astype("float32")
+
+
+def draws(module: Any, key: Any) -> Any:
+    """Return noise from a key that is split and folded."""
+    first, second = jax.random.split(jax.random.fold_in(key, 3))
+    noise = module.normal(first, A.shape, "float32")
+    return noise * module.uniform(second, A.shape, "float32")
+
+
+def noisy(module: Any, mean: Any, w: Any, x: Any, key: Any) -> Any:
+    """Return a loss on inputs with noise."""
+    return mean(((x + draws(module, key)) @ w) ** 2)
+
+
+def jask_loss(w: Any, x: Any, key: Any) -> Any:
+    return jask.materialize(noisy(jask.random, jnp.mean, w, x, key))
+
+
+def jax_loss(w: Any, x: Any, key: Any) -> Any:
+    return noisy(jax.random, jax.numpy.mean, w, x, key)
+
+
+W = np.linspace(-1, 1, 7, dtype="float32")
+
+
+def test_a_jitted_function_draws_with_its_key():
+    run = jax.jit(lambda key: jask.materialize(draws(jask.random, key)))
+    for seed in (0, 1):
+        got = run(jax.random.key(seed))
+        want = draws(jax.random, jax.random.key(seed))
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(want), strict=True)
+
+
+def test_a_draw_leaves_a_jitted_function_lazily():
+    x = jax.jit(lambda key: jask.random.normal(key, A.shape, "float32"))(KEY)
+    assert isinstance(x, jask.DiskArray)
+    want = jax.random.normal(KEY, A.shape, "float32")
+    np.testing.assert_array_equal(np.asarray(x), np.asarray(want), strict=True)
+
+
+def test_gradients_of_a_noisy_loss_agree_with_jax():
+    x = jask.from_numpy(A)
+    want = jax.value_and_grad(jax_loss, (0, 1))(W, A, KEY)
+    for transformed in (
+        jax.value_and_grad(jask_loss, (0, 1)),
+        jax.jit(jax.value_and_grad(jask_loss, (0, 1))),
+        jask.value_and_grad(jask_loss, (0, 1)),
+    ):
+        value, (dw, dx) = transformed(W, x, KEY)
+        np.testing.assert_allclose(value, want[0], rtol=1e-5)
+        np.testing.assert_allclose(dw, want[1][0], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(np.asarray(dx), want[1][1], rtol=1e-4, atol=1e-6)
+
+
+def test_gradients_pass_through_the_parameters_of_a_sampler():
+    def loss(module: Any, total: Any) -> Any:
+        key = jax.random.key(1)
+        return lambda low: total(module.uniform(key, (50,), "float32", low, 2.0) ** 2)
+
+    got = jask.grad(loss(jask.random, jnp.sum))(np.float32(0.5))
+    want = jax.grad(loss(jax.random, jax.numpy.sum))(np.float32(0.5))
+    np.testing.assert_allclose(np.asarray(got), want, rtol=1e-6)
+
+
+def test_vmap_over_keys_draws_what_each_key_draws():
+    keys = jax.random.split(KEY, 5)
+    got = jax.vmap(lambda key: jask.random.normal(key, (11,), "float32"))(keys)
+    want = jax.vmap(lambda key: jax.random.normal(key, (11,), "float32"))(keys)
+    assert got.shape == (5, 11)
+    np.testing.assert_array_equal(np.asarray(got), np.asarray(want), strict=True)
+
+
+def test_vmap_of_a_gradient_over_keys():
+    keys = jax.random.split(KEY, 3)
+    x = jask.from_numpy(A)
+    got = jax.vmap(jax.grad(jask_loss), (None, None, 0))(W, x, keys)
+    want = jax.vmap(jax.grad(jax_loss), (None, None, 0))(W, A, keys)
+    np.testing.assert_allclose(np.asarray(got), want, rtol=1e-4, atol=1e-5)
+
+
+def test_a_scan_over_keys_draws_in_each_step():
+    def total(module: Any, mean: Any, finish: Any) -> Any:
+        def step(carry: Any, key: Any) -> Any:
+            drawn = finish(mean(module.uniform(key, (40,), "float32")))
+            return carry + drawn, drawn
+
+        return jax.lax.scan(step, np.float32(0), jax.random.split(KEY, 4))
+
+    got = total(jask.random, jnp.mean, jask.materialize)
+    want = total(jax.random, jax.numpy.mean, lambda x: x)
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-6)
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-6)
+
+
+def test_a_jaxpr_names_the_sampler():
+    text = str(jax.make_jaxpr(lambda key: jask.random.normal(key, (3,), "f4"))(KEY))
+    assert "normal[" in text
