@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-TOUCHED_BYTES = int(os.environ.get("BENCH_TOUCHED", str(3 * 10**9)))
+TOUCHED_BYTES = int(os.environ.get("BENCH_TOUCHED", str(25 * 10**8)))
 SUFFIXES = {"cubed": ".zarr", "blosc2": ".b2nd"}
 
 
@@ -58,7 +58,7 @@ def measure(options, folder: Path, out: Path) -> dict:
         calls = []
         for _ in range(int(options.calls)):
             remove(out)
-            touch_memory()
+            touch_memory(folder)
             gc.collect()
             calls.append(timed(function, paths, out, counts))
         found = calls[-1].pop("found")
@@ -168,7 +168,12 @@ def compare(workload, shapes, found, out: Path, folder: Path, options) -> None:
         check.compare_small(found, right, workload.RTOL)
 
 
-def touch_memory() -> None:
+def touch_memory(folder: Path) -> None:
+    """Touch and free pages, of private memory and of page cache.
+
+    A machine gives out pages that it has not used for some seconds ten times more
+    slowly than those just freed: without this whoever writes looks slow at random.
+    """
     if not TOUCHED_BYTES:
         return
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
@@ -177,6 +182,14 @@ def touch_memory() -> None:
         pages = np.frombuffer(memory, np.uint8)[::4096]
         pages[:] = 1
         del pages
+    chunk = bytes(2**21)
+    paths = [folder / f"touched-{os.getpid()}-{n}" for n in range(2)]
+    for path in paths:
+        with path.open("wb", buffering=0) as f:
+            for _ in range(TOUCHED_BYTES // 2 // len(chunk)):
+                f.write(chunk)
+    for path in paths:
+        path.unlink()
 
 
 def remove(out: Path) -> None:

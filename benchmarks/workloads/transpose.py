@@ -1,18 +1,19 @@
 """Transpose of a square matrix into a file: one read."""
 
+import itertools
 import math
 
 import numpy as np
 from check import blocks_of
-from expert import NpyIn, NpyOut, in_threads
+from expert import THREADS, NpyIn, NpyOut, in_threads
 from peers import blosc2_array, cubed_array, dask_array, dask_store
 
 TITLE = "transpose into a file"
 RTOL = 1e-6
-STRIP = 512
-"""Rows of the result that are gathered at a time by a thread: 32 MB at 1 GB."""
-ROWS = 64
-"""Rows of the source that are turned at a time, so that they stay in cache."""
+SIDE = 2064
+"""Side of the square tiles: runs of 8 kB in both files, no power of two."""
+TURNED = 64
+"""Side of the squares within a tile that are turned at a time, in cache."""
 
 
 def shapes(size):
@@ -37,22 +38,31 @@ def reference(paths):
 def expert(paths, out):
     source = NpyIn(paths["x"])
     rows, columns = source.shape
-    pages = np.load(paths["x"], mmap_mode="r")  # a strip's rows are short: no preadv
     target = NpyOut(out, (columns, rows))
+    corners = list(itertools.product(range(0, columns, SIDE), range(0, rows, SIDE)))
 
     def work(thread):
-        strip = np.empty((STRIP, rows), np.float32)
-        for start in range(thread * STRIP, columns, 2 * STRIP):
-            n = min(STRIP, columns - start)
-            for row in range(0, rows, ROWS):
-                part = pages[row : row + ROWS, start : start + n]
-                strip[:n, row : row + ROWS] = part.T
-            target.write(strip[:n], start * rows)
+        tile, turned = np.empty((2, SIDE, SIDE), np.float32)
+        for column, row in corners[thread::THREADS]:
+            n, m = min(SIDE, rows - row), min(SIDE, columns - column)
+            for i in range(n):
+                source.read(tile[i, :m], (row + i) * columns + column)
+            _turn(tile[:n, :m], turned[:m, :n])
+            for j in range(m):
+                target.write(turned[j, :n], (column + j) * rows + row)
 
     in_threads(work)
     source.close()
     target.close()
     return {}
+
+
+def _turn(tile, into):
+    for i in range(0, len(tile), TURNED):
+        for j in range(0, len(into), TURNED):
+            into[j : j + TURNED, i : i + TURNED] = tile[
+                i : i + TURNED, j : j + TURNED
+            ].T
 
 
 def jask(paths, out):

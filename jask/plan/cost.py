@@ -24,6 +24,10 @@ STEP = 8e-5
 """Seconds for each step."""
 ELEMENT = 4e-11
 """Seconds for one element of one equation."""
+CACHE = 5 * MiB
+"""Working set of a step beyond which its blocks leave the processor's caches."""
+SPILLED = 5e-11
+"""Seconds for each byte of such a working set."""
 FLOPS = 1.5e11
 """Floating-point operations of a product in a second, at its best shape."""
 DOT_SIDE = 512
@@ -66,6 +70,8 @@ class Survey:
     outs: tuple[OutCost, ...]
     temp: int
     """Guessed bytes of XLA's temporaries."""
+    copies: int
+    """Bytes of an operand's copies that reductions make on the way."""
     work: int
     """Elements computed or loaded."""
     compute: float
@@ -137,6 +143,7 @@ def survey(p: Pass, tile: tuple[int, ...], places: Mapping[Var, Place]) -> Surve
         tuple(_load_cost(x, a, places) for x, a in zip(loads, axes, strict=True)),
         outs,
         _temporaries(blocks),
+        _copies(p, domains),
         sum(load.box.size for load in loads)
         + sum(b.size for _, b in blocks)
         + sum(d.size for d in domains if d is not None),
@@ -225,6 +232,15 @@ def _temporaries(blocks: Sequence[tuple[Equation, Box]]) -> int:
     return total
 
 
+def _copies(p: Pass, domains: Sequence[Box | None]) -> int:
+    total = 0
+    for root, domain in zip(p.roots, domains, strict=True):
+        if domain is not None and root.kind == "reduce" and root.eqn is not None:
+            width = root.eqn.inputs[0].dtype.itemsize
+            total += root.reduction.copies * domain.size * width
+    return total
+
+
 def _compute(
     p: Pass, domains: Sequence[Box | None], blocks: Sequence[tuple[Equation, Box]]
 ) -> float:
@@ -273,6 +289,7 @@ def price(s: Survey, order: Sequence[int], p: Pass, workers: int) -> Cost:
     lanes = workers_for(p, workers, steps)
     seconds = steps * (STEP / lanes + s.compute)
     temp = temporaries(s, p)
+    seconds += steps * _spilled(s, temp)
     memory, reads, writes = temp * lanes, 0, 0
     for load in s.loads:
         deepest = max((position[a] for a in load.axes if counts[a] > 1), default=-1)
@@ -289,6 +306,15 @@ def price(s: Survey, order: Sequence[int], p: Pass, workers: int) -> Cost:
         writes += out.nbytes * times * out.disk
         memory += _held(out, order, counts, lanes)
     return Cost(seconds, memory, lanes, reads, writes)
+
+
+def _spilled(s: Survey, temp: int) -> float:
+    """Return the seconds lost in a step whose blocks do not stay in cache."""
+    if s.largest_dot:
+        return 0.0  # products are priced by their shape
+    blocks = sum(x.nbytes for x in s.loads) + sum(x.nbytes for x in s.outs)
+    working = temp + s.copies + blocks
+    return SPILLED * working if working > CACHE else 0.0
 
 
 def _held(out: OutCost, order: Sequence[int], counts: Sequence[int], lanes: int) -> int:

@@ -94,6 +94,8 @@ class Reduction(Rule):
     """
 
     kind: ClassVar[Kind] = "reduce"
+    copies: ClassVar[int] = 0
+    """How many copies of its operand's block `partial` makes on the way."""
 
     def can_fold(self, eqn: Equation) -> bool:  # noqa: ARG002
         """Return whether this equation can end a pass."""

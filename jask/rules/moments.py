@@ -10,7 +10,7 @@ has the parameter `guarded`: without it the sum is NaN where the max is not fini
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -28,6 +28,8 @@ DOUBLE = np.dtype(np.float64)
 
 class OwnFold(AxisReduction):
     """A fold without a primitive: its local form is one partial, finished."""
+
+    copies: ClassVar[int] = 1
 
     def emit(
         self,
