@@ -27,7 +27,7 @@ THIN = 16
 """Widest operand for which a sum of products beats XLA:CPU's own product."""
 
 GRAM_ROWS = 512
-"""Rows of X that a step of X.T @ X takes: they and the sums stay in the first caches."""
+"""Rows of X that a step of X.T @ X takes: they and the sums stay in cache."""
 
 GRAM_WIDTHS = range(32, 513)
 """Columns of X for which X.T @ X pays by computing one triangle of blocks."""
