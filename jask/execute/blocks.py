@@ -6,12 +6,16 @@ array per (buffer, shape) is made once and used for every step.
 """
 
 import ctypes
+from math import prod
 from typing import Any
 
 import jax
 import numpy as np
 
 ALIGNMENT = 64
+
+FEW = 1 << 16
+"""Elements of a block below which it is copied rather than made by a program."""
 
 
 def aligned_empty(nbytes: int) -> np.ndarray[Any, Any]:
@@ -52,6 +56,17 @@ class Block:
         """Return the filled block as a JAX array; on a CPU it shares the bytes."""
         host, device = self._views[shape, dtype]
         return device if self._aliased else jax.device_put(host)
+
+
+def fresh(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """Return a JAX array that may be donated.
+
+    `jax.numpy.zeros` is a program of its own for each shape: compiling it takes longer
+    than copying a small block.
+    """
+    if prod(shape) >= FEW:
+        return jax.numpy.zeros(shape, dtype)
+    return jax.device_put(np.zeros(shape, dtype), may_alias=False)
 
 
 def host_view(array: Any) -> np.ndarray[Any, Any]:

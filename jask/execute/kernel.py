@@ -82,6 +82,13 @@ def compile_close(root: Root, shape: tuple[int, ...], slots: int) -> Kernel:
     return _compile(close, parts, donate=(), quick=prod(shape) < QUICK_BELOW)
 
 
+def compile_small(
+    fn: Callable[..., Any], specs: tuple[Spec, ...]
+) -> Callable[..., Any]:
+    """Compile a function of a few elements."""
+    return _compile(fn, specs, donate=(), quick=True).call
+
+
 def initial(root: Root, shape: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
     """Return the accumulators (or the carry) of a root before anything was seen."""
     assert root.eqn is not None

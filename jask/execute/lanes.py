@@ -21,7 +21,7 @@ import jax
 import numpy as np
 
 from jask._jax import kernel_device
-from jask.execute.blocks import Block, host_view
+from jask.execute.blocks import Block, fresh, host_view
 from jask.execute.ledger import LEDGER
 from jask.execute.prepared import PreparedPass, Step
 from jask.execute.process import PROCESS
@@ -254,7 +254,7 @@ class _Lane:
             return []
         dtype = root.outputs[0].dtype
         mine = self.spares.get((head.shape, dtype))
-        return [mine.pop() if mine else jax.numpy.zeros(head.shape, dtype)]
+        return [mine.pop() if mine else fresh(head.shape, dtype)]
 
     def deliver(
         self, step: Step, head: Head, root: Root, key: Any, arrays: list[Any]

@@ -25,13 +25,14 @@ from jask.execute.prepared import Prepared
 from jask.execute.process import PROCESS
 from jask.execute.progress import Progress
 from jask.execute.results import Destination, InMemory, Results, ToFile, ToScratch
+from jask.execute.small import KEEP_BYTES, Frontier, Small, is_candidate, make_small
 from jask.plan.explain import describe
 from jask.plan.ir import DEFAULT_BLOCK, Limits, Place, Plan
 from jask.plan.make import make_plan
 from jask.trace.build import build, structure
 from jask.trace.counters import COUNTERS
-from jask.trace.graph import Node, Source
-from jask.trace.ir import Program, Var
+from jask.trace.graph import Node, Result, Source
+from jask.trace.ir import Atom, Program, Var
 from jask.trace.rewrite import rewrite
 from jask.trace.structure import Structure
 from jask.trace.views import view_leaves
@@ -52,6 +53,12 @@ TRIES = 16
 KEEP_PLANS = 512
 """Plans kept with their kernels; the one used longest ago is dropped first."""
 
+KEEP_SMALL = 8192
+"""Small programs kept, and graphs known not to be one."""
+
+SMALL_SHARE = 8
+"""Part (1/8) of the memory budget that all values of a small program may take."""
+
 
 def evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list[Any]:
     """Evaluate several nodes as one program, sharing passes over their sources.
@@ -70,8 +77,12 @@ def _evaluate(
     nodes: Sequence[Node], destinations: Sequence[Destination], memory: int
 ) -> list[Any]:
     settings = current()
-    graph = structure(nodes)
     limits = replace(_limits(settings), memory=memory)
+    kept = not limits.forced and all(isinstance(d, InMemory) for d in destinations)
+    graph = structure(nodes, kept=kept)
+    found = _evaluate_small(nodes, graph, limits) if kept else None
+    if found is not None:
+        return found
     prepared = _prepare(nodes, destinations, graph, limits)
     COUNTERS.evaluations += 1
     wanted = list(zip(nodes, destinations, strict=True))
@@ -82,7 +93,70 @@ def _evaluate(
             calls_back=prepared.calls_back,
         ):
             _run(prepared, results, settings)
-        return results.finish()
+        values = results.finish()
+    if kept:
+        _keep(nodes, graph, values)
+    return values
+
+
+def _evaluate_small(
+    nodes: Sequence[Node], graph: Structure, limits: Limits
+) -> list[Any] | None:
+    """Return the values of a small program; None if it needs a plan."""
+    if not is_candidate(graph.key):
+        return None
+    small = _find_small(nodes, graph, limits)
+    if isinstance(small, Frontier):
+        _evaluate_first(small, graph, limits.memory)
+        graph = structure(nodes, kept=True)
+        small = _find_small(nodes, graph, limits)
+    elif isinstance(small, Small) and small.steps:
+        COUNTERS.evaluations += 1
+    if not isinstance(small, Small):
+        return None
+    with LEDGER.claim(small.nbytes, limits.memory):
+        values = small.run(graph.leaves)
+        small.keep(graph.results, values)
+        return small.outputs(values)
+
+
+def _find_small(
+    nodes: Sequence[Node], graph: Structure, limits: Limits
+) -> Small | Frontier | None:
+    """Return how a graph is evaluated without a plan, kept for the next call."""
+    key = (graph.key, limits.memory)
+    with _plans_lock:
+        if key in _small:
+            _small.move_to_end(key)
+            return _small[key]
+    made: dict[int, Atom] = {}
+    program = build(nodes, graph, made)
+    used = {reference: made[reference] for _, reference in graph.results}
+    found = make_small(program, used, limits.memory // SMALL_SHARE)
+    with _plans_lock:
+        _small[key] = found
+        while len(_small) > KEEP_SMALL:
+            _small.popitem(last=False)
+    return found
+
+
+def _evaluate_first(frontier: Frontier, graph: Structure, memory: int) -> None:
+    """Evaluate results of calls, and let every node that stands for one keep it."""
+    wanted = {r: n for n, r in graph.results if r in frontier.references}
+    to = [InMemory()] * len(wanted)
+    found = _evaluate(list(wanted.values()), to, memory)
+    values = dict(zip(wanted, found, strict=True))
+    for node, reference in graph.results:
+        if reference in values:
+            node.keep(values[reference])
+
+
+def _keep(nodes: Sequence[Node], graph: Structure, values: Sequence[Any]) -> None:
+    """Let small results of what is in memory keep their values."""
+    if all(leaf.place == "memory" for leaf in graph.key.leaves):
+        for node, value in zip(nodes, values, strict=True):
+            if isinstance(node, Result) and node.nbytes <= KEEP_BYTES:
+                node.keep(value)
 
 
 def _run(prepared: Prepared, results: Results, settings: Settings) -> None:
@@ -146,6 +220,7 @@ def _refuse_large(
 
 
 _plans: OrderedDict[Any, Prepared] = OrderedDict()
+_small: OrderedDict[Any, Small | Frontier | None] = OrderedDict()
 _plans_lock = threading.Lock()
 
 

@@ -182,8 +182,14 @@ def drop_dead(program: Program) -> None:
     program.constants = {v: a for v, a in program.constants.items() if v in live}
 
 
-def build(targets: Sequence[Node], structure: Structure) -> Program:
+def build(
+    targets: Sequence[Node],
+    structure: Structure,
+    made: dict[int, Atom] | None = None,
+) -> Program:
     """Return the program of a graph; its leaves are in the order of the structure's.
+
+    `made` is filled with what each call returns, by reference.
 
     Examples
     --------
@@ -207,6 +213,12 @@ def build(targets: Sequence[Node], structure: Structure) -> Program:
 
     for operation, operands in key.calls:
         results.append(builder.call(operation, [value(r) for r in operands]))
+    if made is not None:
+        made.update(
+            (c * WIDTH + i, atom)
+            for c, atoms in enumerate(results)
+            for i, atom in enumerate(atoms)
+        )
     program = builder.program
     program.outputs = [value(r) for r in key.targets]
     for node, atom in zip(targets, program.outputs, strict=True):

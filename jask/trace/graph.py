@@ -118,6 +118,15 @@ class Result(Node):
     index: int
     """Which of its results, in pytree order."""
 
+    value: np.ndarray[Any, Any] | None = None
+    """Its elements, if they were computed and are few; see `keep`."""
+
+    def keep(self, value: np.ndarray[Any, Any]) -> None:
+        """Remember the elements: computing them again would give the same."""
+        own = np.array(value, order="C")
+        own.flags.writeable = False
+        object.__setattr__(self, "value", own)
+
 
 def walk(targets: Iterable[Node]) -> list[Node]:
     """Return every node the targets need, operands first, without recursion.

@@ -10,7 +10,7 @@ holds no node and no store, so a cache of keys keeps no file open.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal as Kind
+from typing import Any, Literal as Kind, TypeGuard
 
 import numpy as np
 
@@ -85,6 +85,9 @@ class Structure:
     leaves: tuple[Node, ...]
     """The nodes without operands, in the order of `key.leaves`."""
 
+    results: tuple[tuple[Result, int], ...] = ()
+    """The nodes that calls make, where used, each with its reference."""
+
     def __hash__(self) -> int:
         """Return the hash of the key."""
         return hash(self.key)
@@ -97,22 +100,30 @@ class Structure:
 class _Numbering:
     """The numbers given so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, kept: bool) -> None:
+        self.kept = kept
         self.leaves: dict[Hashable, int] = {}
         self.nodes: list[Node] = []
+        self.results: list[tuple[Result, int]] = []
         self.calls: dict[int, int] = {}
         self.by_value: dict[tuple[Operation, tuple[int, ...]], int] = {}
 
     def reference(self, node: Node) -> int:
         """Return the number of a node whose call has been numbered."""
-        if type(node) is Result:
-            return self.calls[id(node.call)] * WIDTH + node.index
+        if self.is_made(node):
+            found = self.calls[id(node.call)] * WIDTH + node.index
+            self.results.append((node, found))
+            return found
         same = _identity(node)
         number = self.leaves.get(same)
         if number is None:
             number = self.leaves[same] = -1 - len(self.nodes)
-            self.nodes.append(node)
+            self.nodes.append(_leaf(node))
         return number
+
+    def is_made(self, node: Node) -> TypeGuard[Result]:
+        """Return whether a call makes a node, rather than a value that was kept."""
+        return type(node) is Result and not (self.kept and node.value is not None)
 
     def visit(self, root: Call) -> None:
         """Give numbers to a call and all calls below it, without recursion."""
@@ -125,7 +136,7 @@ class _Numbering:
             waiting = [
                 n.call
                 for n in call.operands
-                if type(n) is Result and id(n.call) not in calls
+                if self.is_made(n) and id(n.call) not in calls
             ]
             if waiting:
                 stack.extend(reversed(waiting))
@@ -144,6 +155,13 @@ def _identity(node: Node) -> Hashable:
     return id(node)
 
 
+def _leaf(node: Node) -> Node:
+    """Return a leaf; a result whose value was kept is one."""
+    if isinstance(node, Result):
+        return Dense(node.shape, node.dtype, node.value)
+    return node
+
+
 def _spec(node: Node) -> LeafSpec:
     memory = isinstance(node, Dense) or (
         isinstance(node, Source) and not node.store.on_disk
@@ -151,11 +169,11 @@ def _spec(node: Node) -> LeafSpec:
     return LeafSpec(node.shape, node.dtype, "memory" if memory else "disk")
 
 
-def structure(targets: Sequence[Node]) -> Structure:
+def structure(targets: Sequence[Node], *, kept: bool = False) -> Structure:
     """Return what the targets compute, by value, and the leaves it is computed from.
 
     Uses of one leaf, sources with the same store, and in-memory leaves that hold the
-    same object are one leaf.
+    same object are one leaf. With `kept`, so is a result whose value was kept.
 
     Examples
     --------
@@ -168,11 +186,11 @@ def structure(targets: Sequence[Node]) -> Structure:
     >>> structure([product()]) == structure([product()])
     True
     """
-    numbering = _Numbering()
+    numbering = _Numbering(kept=kept)
     for target in targets:
-        if type(target) is Result:
+        if numbering.is_made(target):
             numbering.visit(target.call)
     references = tuple(map(numbering.reference, targets))
     specs = tuple(map(_spec, numbering.nodes))
     key = Key(tuple(numbering.by_value), specs, references)
-    return Structure(key, tuple(numbering.nodes))
+    return Structure(key, tuple(numbering.nodes), tuple(numbering.results))

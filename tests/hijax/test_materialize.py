@@ -115,8 +115,9 @@ def test_the_settings_of_the_call_reach_the_callback(monkeypatch):
     assert seen[0][0] == 123_000_000
 
 
-def test_a_program_without_operands_evaluates_when_it_runs():
-    x = disk([1, 2])
+def test_a_program_without_operands_evaluates_when_it_runs(tmp_path):
+    np.save(tmp_path / "x.npy", np.asarray([1, 2], F32))
+    x = jask.open(tmp_path / "x.npy")
     f = jax.jit(lambda: materialize(dnp.sum(x)))
     assert float(f()) == 3
     before = COUNTERS.evaluations
