@@ -7,6 +7,7 @@ from jask.config import config, set_memory_budget
 from jask.gradient import grad, value_and_grad
 from jask.hijax.materialize import materialize
 from jask.transforms.jacobian import hessian, jacfwd, jacrev
+from jask.transforms.rows import map, scan  # noqa: A004 - as in jax.lax
 
 __all__ = [
     "DiskArray",
@@ -18,12 +19,14 @@ __all__ = [
     "jacfwd",
     "jacrev",
     "lift",
+    "map",
     "materialize",
     "numpy",
     "open",
     "persist",
     "random",
     "save",
+    "scan",
     "set_memory_budget",
     "value_and_grad",
 ]

@@ -6,6 +6,7 @@ release moves or renames something, the fix belongs in this file.
 """
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -58,12 +59,14 @@ __all__ = [
     "aval_property",
     "backends_started",
     "divert",
+    "divert_operators",
     "eagerly",
     "expanded",
     "gamma_of_key",
     "generator",
     "io_callback",
     "is_lowering",
+    "is_operator_asking",
     "is_placeholder",
     "kernel_device",
     "keyed_gamma",
@@ -131,6 +134,16 @@ def expanded(primitive: HiPrim) -> Any:
 def is_lowering() -> bool:
     """Return whether JAX is tracing or lowering here, rather than running eagerly."""
     return not isinstance(core.trace_ctx.trace, core.EvalTrace)
+
+
+def is_operator_asking() -> bool:
+    """Return whether an operator of a JAX array called the caller's caller.
+
+    `w * x` asks `x.__jax_array__()` before it lets `x` try. No answer makes it let go
+    but one that is no JAX array.
+    """
+    name = sys._getframe(3).f_code.co_name
+    return name.startswith("_operator_")
 
 
 def is_placeholder(handle: Any) -> bool:
@@ -256,6 +269,30 @@ def _raising(lower: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
         ]
 
     return lowered
+
+
+def divert_operators(
+    concerns: Callable[[Any], bool],
+    reflected: Mapping[str, Callable[[Any, Any], Any]],
+) -> None:
+    """Let operators of traced JAX arrays leave values of ours to functions of ours.
+
+    Between two tracers of one class Python does not try the reflected operator.
+    """
+    for name, instead in reflected.items():
+        ordinary = getattr(ShapedArray, f"_{name}")
+        setattr(ShapedArray, f"_{name}", _deferring(ordinary, concerns, instead))
+
+
+def _deferring(
+    ordinary: Callable[[Any, Any], Any],
+    concerns: Callable[[Any], bool],
+    instead: Callable[[Any, Any], Any],
+) -> Any:
+    def operator(x: Any, y: Any) -> Any:
+        return instead(y, x) if concerns(y) else ordinary(x, y)
+
+    return staticmethod(operator)
 
 
 remat_p.to_lojax = _raising(remat_p.to_lojax)  # type: ignore[method-assign]

@@ -244,9 +244,9 @@ class DiskArray:
         (value,) = evaluate([self.node])
         return value if dtype is None else value.astype(dtype, copy=False)
 
-    def __jax_array__(self) -> NoReturn:
+    def __jax_array__(self) -> Any:
         """Refuse: jax.numpy must not load an array quietly."""
-        refuse_jax(self)
+        return refuse_jax(self)
 
     def _item(self, kind: str) -> Any:
         if self.size != 1:

@@ -20,6 +20,7 @@ from jask._jax import (
     ShapedArray,
     aval_method,
     aval_property,
+    is_operator_asking,
     register_hitype,
 )
 from jask.trace.graph import Node
@@ -346,8 +347,13 @@ setattr(DiskArrayType, "_len", staticmethod(_length))  # noqa: B010
 setattr(DiskArrayType, "_iter", staticmethod(_rows))  # noqa: B010
 
 
-def refuse_jax(x: Any) -> NoReturn:
-    """Refuse to become an ordinary JAX array: it would be loaded quietly."""
+def refuse_jax(x: Any) -> Any:
+    """Refuse to become an ordinary JAX array: it would be loaded quietly.
+
+    To an operator of one, `w * x`, it answers with itself, and is asked next.
+    """
+    if is_operator_asking():
+        return x
     raise TypeError(_refusal(jax.typeof(x)))
 
 

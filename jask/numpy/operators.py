@@ -7,6 +7,7 @@ Each is the function of the same meaning: an operator and its function cannot di
 from collections.abc import Callable
 from typing import Any
 
+from jask._jax import divert_operators
 from jask.hijax.type import attach_method, attach_operator, attach_property
 from jask.numpy import (
     binary,
@@ -219,6 +220,17 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
 """Properties, as jax.Array has them."""
 
 
+MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+"""Comparisons with the operands exchanged."""
+
+
+def _met_on_the_right() -> dict[str, Method]:
+    """Return what an operator of a traced JAX array does with an array on disk."""
+    found = {name: _reflected(function) for name, function in BINARY.items()}
+    found |= {a: _forward(COMPARE[b]) for a, b in MIRRORED.items()}
+    return found
+
+
 def attach() -> None:
     """Give DiskArray and its tracers their operators, methods and properties."""
     for name, function in BINARY.items():
@@ -226,6 +238,7 @@ def attach() -> None:
         attach_operator(f"__r{name}__", _reflected(function))
     for name, function in COMPARE.items():
         attach_operator(f"__{name}__", _forward(function))
+    divert_operators(is_disk, _met_on_the_right())
     for name, function in UNARY.items():
         attach_operator(f"__{name}__", function)
     attach_operator("__divmod__", _forward(_divmod))

@@ -1,5 +1,6 @@
 """JAX's transformations of functions of disk arrays agree with those of jax.numpy."""
 
+import operator
 from typing import Any, NamedTuple
 
 import jax
@@ -152,6 +153,33 @@ def test_a_transformation_agrees_with_jax_numpy(name):
     for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         assert g.dtype == w.dtype
         np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize(
+    "name", ["add", "sub", "mul", "truediv", "pow", "lt", "ge", "ne"]
+)
+def test_an_array_in_memory_may_stand_on_the_left(name, transform):
+    f = getattr(operator, name)
+    w = jnp.abs(W)
+    got = [
+        transform(f)(w, DISK.x),
+        jax.vmap(lambda row: f(w, row))(DISK.x),
+        jax.vmap(lambda w: f(w, DISK.x[0]))(jnp.stack([w, w])),
+    ]
+    want = [f(w, MEMORY.x), f(w, MEMORY.x), jnp.stack([f(w, MEMORY.x[0])] * 2)]
+    for g, right in zip(got, want, strict=True):
+        assert isinstance(g, jask.DiskArray)
+        np.testing.assert_allclose(np.asarray(g), right, rtol=1e-5)
+
+
+def test_a_gradient_with_an_array_in_memory_on_the_left():
+    def loss(w: Any, x: Any) -> Any:
+        return (w * x + w @ x.T.sum(axis=1)).sum()
+
+    got = jax.jit(jax.grad(loss, (0, 1)))(W, DISK.x)
+    for g, right in zip(got, jax.grad(loss, (0, 1))(W, MEMORY.x), strict=True):
+        np.testing.assert_allclose(np.asarray(g), right, rtol=1e-4)
 
 
 def evaluations(f, *args):

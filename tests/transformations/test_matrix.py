@@ -1,5 +1,7 @@
 """Each transformation of a function of each kind of rule agrees with JAX in memory."""
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -14,8 +16,8 @@ ALWAYS = ("jit", "grad of several arguments", "vmap of both", "jit of grad")
 """Transformations that are tried with every kind in the short run."""
 
 
-def pairs() -> list[object]:
-    found = []
+def pairs() -> list[Any]:
+    found: list[Any] = []
     for i, kind in enumerate(KINDS):
         for j, name in enumerate(TRANSFORMS):
             short = kind == EVERYWHERE[j % 2] or ALWAYS[i % 4] == name
