@@ -1,12 +1,15 @@
 """Where the facade meets the rest of jask: the only file here that knows its names."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
-from jask.array import DiskArray, from_numpy
+from jask.algorithms.select import positions, select
+from jask.array import SMALL, DiskArray, from_numpy
 from jask.config import current
+from jask.execute.run import InMemory, ToScratch
 from jask.geometry.box import Box
 from jask.hijax.apply import apply
 from jask.hijax.materialize import dematerialize, evaluate
@@ -18,14 +21,22 @@ __all__ = [
     "DiskArray",
     "alias",
     "apply",
+    "concrete",
+    "current",
     "fetch",
+    "fits_easily",
+    "from_store",
     "host_value",
     "in_memory_value",
     "is_at_hand",
     "is_disk",
     "is_forced",
+    "is_stored",
     "is_traced",
+    "positions",
     "rebind",
+    "select",
+    "stored",
     "to_disk",
 ]
 
@@ -57,13 +68,51 @@ def fetch(name: str, *arrays: Any) -> list[np.ndarray[Any, Any]]:
 
     Under a trace there is nothing to evaluate: JAX's concretization error.
     """
+    concrete(name, *arrays)
+    values = iter(evaluate([x.node for x in arrays if is_disk(x)]))
+    return [next(values) if is_disk(x) else np.asarray(x) for x in arrays]
+
+
+def concrete(name: str, *arrays: Any) -> None:
+    """Raise JAX's concretization error for arrays that have no values yet."""
     for x in arrays:
         if is_traced(x):
             raise jax.errors.ConcretizationTypeError(
                 x, f"{name}: the shape of the result depends on values."
             )
-    values = iter(evaluate([x.node for x in arrays if is_disk(x)]))
-    return [next(values) if is_disk(x) else np.asarray(x) for x in arrays]
+
+
+def fits_easily(*arrays: Any) -> bool:
+    """Return whether arrays can be in memory, twice, in a part of the budget."""
+    return not is_forced() and 4 * sum(x.nbytes for x in arrays) <= (
+        current().memory_budget
+    )
+
+
+def is_stored(x: Any) -> bool:
+    """Return whether an array has its values in a store: in a file or in memory."""
+    return isinstance(x, DiskArray) and isinstance(x.node, Source)
+
+
+def stored(arrays: Sequence[Any]) -> list[Any]:
+    """Return the stores of arrays; what is lazy is evaluated, in one go."""
+    nodes = [to_disk(x).node for x in arrays]
+    lazy = [n for n in nodes if not isinstance(n, Source)]
+    small = min(SMALL, current().memory_budget // 8)
+    to = [InMemory() if n.nbytes <= small else ToScratch() for n in lazy]
+    made = iter(evaluate(lazy, to))
+    return [n.store if isinstance(n, Source) else _as_store(next(made)) for n in nodes]
+
+
+def _as_store(value: Any) -> Any:
+    in_memory = isinstance(value, np.ndarray)
+    return MemoryStore(value, copy=False) if in_memory else value
+
+
+def from_store(store: Any) -> DiskArray:
+    """Return the array that a store holds."""
+    made: DiskArray = make_value(Source(store.shape, store.dtype, store))
+    return made
 
 
 AT_HAND = 4096

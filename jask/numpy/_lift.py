@@ -48,6 +48,11 @@ _EAGER = (
     "    bincount `length=`) is given."
 )
 
+_STREAMED = (
+    "The shape depends on values: evaluated at the call, in\n"
+    "    two passes, into scratch, if an operand is large; lazy where `size=` is given."
+)
+
 FIXES_SHAPE = ("size", "length")
 """Arguments that say how long a result is whose length depends on values."""
 
@@ -100,11 +105,17 @@ def _with_defaults(
 
 
 def evaluated(
-    function: Function, summary: str = "", example: str = "", *, module: str
+    function: Function,
+    summary: str = "",
+    example: str = "",
+    *,
+    module: str,
+    streamed: Function | None = None,
 ) -> Function:
     """Return a function whose result's shape depends on values: evaluated at once.
 
-    With `size=` or `length=`, which fix the shape, it is lazy.
+    With `size=` or `length=`, which fix the shape, it is lazy. `streamed` does the same
+    for operands larger than memory.
     """
     name = function.__name__
     signature = inspect.signature(function)
@@ -115,11 +126,13 @@ def evaluated(
         bound = signature.bind(*args, **kwargs)
         if any(bound.arguments.get(name) is not None for name in FIXES_SHAPE):
             return call_bound(function, name, bound, traced)
+        if streamed is not None:
+            return streamed(*bound.args, **bound.kwargs)
         return _call_now(function, name, bound)
 
-    return _dressed(
-        eager, name, signature, module, _doc(name, signature, summary, example, _EAGER)
-    )
+    memory = _EAGER if streamed is None else _STREAMED
+    doc = _doc(name, signature, summary, example, memory)
+    return _dressed(eager, name, signature, module, doc)
 
 
 def _dressed(

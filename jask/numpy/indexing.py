@@ -5,7 +5,8 @@
 2. Setting with such a key is a choice between `x` and the padded values: it streams.
 3. Index arrays are run-time operands of a gather or scatter.
 4. A mask selects a number of elements that depends on values: it is evaluated at the
-   call, in memory. Setting with a mask and a single value is a `where`, and streams.
+   call, in two passes where it is large. Setting with a mask and a single value is a
+   `where`, and streams.
 """
 
 from math import prod
@@ -17,7 +18,9 @@ import numpy as np
 from jask.numpy import _kernels, _keys, _updates
 from jask.numpy._engine import (
     alias,
+    concrete,
     fetch,
+    fits_easily,
     host_value,
     in_memory_value,
     is_forced,
@@ -25,6 +28,7 @@ from jask.numpy._engine import (
     to_disk,
 )
 from jask.numpy._keys import Key
+from jask.numpy._select import masked, nonzero
 from jask.numpy._table import (
     Array,
     Operand,
@@ -42,12 +46,10 @@ def getitem(x: Array, key: Any) -> Array:
     parsed = _keys.parse(shape_of(x), key)
     if parsed.is_basic:
         return _slice(x, parsed)
-    whole_mask = len(parsed.entries) == 1 and len(parsed.masks) == 1
-    if whole_mask and not is_traced(x) and parsed.masks[0].shape == shape_of(x):
-        value, mask = fetch("boolean indexing", x, parsed.masks[0])
-        return to_disk(value[mask])
     if len(parsed.arrays) == 1 and any(map(_is_single, parsed.masks)):
         return _single_bool(x, parsed)
+    if len(parsed.arrays) == 1 and _leading(parsed) and not is_traced(x):
+        return masked(x, parsed.masks[0])
     parsed = without_masks(parsed)
     slicing, left = _keys.split(parsed)
     part = _slice(x, slicing)
@@ -86,7 +88,9 @@ def without_masks(key: Key) -> Key:
     masks = key.masks
     if not masks:
         return key
-    known = iter(fetch("boolean indexing", *masks))
+    concrete("boolean indexing", *masks)
+    small = fits_easily(*masks)
+    known = iter(fetch("boolean indexing", *masks) if small else masks)
     entries: list[Any] = []
     for entry in key.entries:
         if not _keys.is_mask(entry):
@@ -96,7 +100,7 @@ def without_masks(key: Key) -> Key:
         if not value.ndim:
             msg = "a single bool cannot be mixed with arrays in an index."
             raise IndexError(msg)
-        entries.extend(np.nonzero(value))
+        entries.extend(np.nonzero(value) if small else nonzero(value))
     return Key(tuple(entries), key.shape)
 
 

@@ -10,7 +10,7 @@ from functools import partial
 
 import jax.numpy as jnp
 
-from jask.numpy import _lift, binary, elementwise, statistical, unary
+from jask.numpy import _lift, _select, binary, elementwise, statistical, unary
 from jask.numpy._engine import DiskArray
 
 _lifted = partial(_lift.lifted, module=__name__)
@@ -236,13 +236,13 @@ vecmat = _lifted(jnp.vecmat)
 vsplit = _lifted(jnp.vsplit)
 vstack = _lifted(jnp.vstack)
 
-argwhere = _evaluated(jnp.argwhere)
+argwhere = _evaluated(jnp.argwhere, streamed=_select.argwhere)
 array_repr = _evaluated(jnp.array_repr)
 array_str = _evaluated(jnp.array_str)
 bincount = _evaluated(jnp.bincount)
-compress = _evaluated(jnp.compress)
-extract = _evaluated(jnp.extract)
-flatnonzero = _evaluated(jnp.flatnonzero)
+compress = _evaluated(jnp.compress, streamed=_select.compress)
+extract = _evaluated(jnp.extract, streamed=_select.extract)
+flatnonzero = _evaluated(jnp.flatnonzero, streamed=_select.flatnonzero)
 intersect1d = _evaluated(jnp.intersect1d)
 mask_indices = _evaluated(jnp.mask_indices)
 roots = _evaluated(jnp.roots)

@@ -4,10 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 
-from jask.numpy import _kernels
-from jask.numpy._engine import fetch, to_disk
+from jask.numpy import _kernels, _select
 from jask.numpy._table import (
     Array,
     Axis,
@@ -15,7 +13,6 @@ from jask.numpy._table import (
     axes_tuple,
     axis_index,
     call,
-    check_operand,
     documented_reduction,
     finish,
     ndim_of,
@@ -108,8 +105,8 @@ def nonzero(
     Returns
     -------
     tuple of arrays
-        int64. Without `size` it is evaluated at the call, in memory, and raises
-        MemoryBudgetError if `x` does not fit.
+        int64. Without `size` it is evaluated at the call: in two passes, into scratch,
+        if `x` is large.
 
     Examples
     --------
@@ -125,8 +122,7 @@ def nonzero(
     if size is not None:
         options = {"size": size, "fill_value": fill_value}
         return tuple(call(_kernels.nonzero, x, name="nonzero", wide=True, **options))
-    (value,) = fetch("nonzero", check_operand("nonzero", x))
-    return tuple(to_disk(i.astype(np.int64)) for i in np.nonzero(value))
+    return _select.nonzero(x)
 
 
 def where(

@@ -1,0 +1,1 @@
+"""External-memory algorithms: what no rule on boxes can do."""
