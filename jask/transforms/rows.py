@@ -62,8 +62,8 @@ def map(f: Callable[..., Any], xs: Any) -> Any:  # noqa: A001 - as in jax.lax
     --------
     >>> import jask
     >>> x = jask.from_numpy(jnp.float32([[1, 2], [3, 4]]))
-    >>> jask.materialize(jask.map(lambda row: row[0] / jnp.sum(row), x)).round(2)
-    Array([0.33, 0.43], dtype=float32)
+    >>> jask.materialize(jask.map(lambda row: row[0] * jnp.sum(row), x))
+    Array([ 3., 21.], dtype=float32)
     """
     leaves, tree = jax.tree.flatten(xs)
     length = _length(leaves, None)
@@ -197,8 +197,9 @@ class _Steps:
             out = self.function(*known, *carry, *row)
             return out[: self.carried], out[self.carried :]
 
-        carry, ys = jax.lax.scan(
-            step, list(carry), list(rows), length=self.length, reverse=self.reverse
+        walk: Any = jax.lax.scan
+        carry, ys = walk(
+            step, [*carry], (*rows,), length=self.length, reverse=self.reverse
         )
         return [*carry, *ys]
 
@@ -236,14 +237,16 @@ class _Walk:
             _require_same_tree(carry_tree, new)
             return jax.tree.leaves(new), y
 
-        for _ in range(2):
-            found = pure(_Named(f, flat), *carry, *(_row(x) for x in leaves))
-            if found is None:
-                return None
-            function, consts, outer = found
-            carry, settled = _settled(carry, function.closed.out_avals)
-            if settled:
-                break
+        rows = [_row(x) for x in leaves]
+        first = pure(_Named(f, flat), *carry, *rows)
+        if first is None:
+            return None
+        carry = _settled(carry, first[0].closed.out_avals)
+        found = pure(_Named(f, flat), *carry, *rows)
+        if found is None:
+            return None
+        function, consts, outer = found
+        _settled(carry, function.closed.out_avals)
         new, results = jax.tree_util.treedef_children(outer)
         del new
         return cls(
@@ -273,9 +276,9 @@ def _require_same_tree(tree: Any, new: Any) -> None:
         raise TypeError(msg)
 
 
-def _settled(carry: list[Any], outs: Sequence[Any]) -> tuple[list[Any], bool]:
-    """Return the carry as the type that a step returns, and whether it was of it."""
-    found, settled = [], True
+def _settled(carry: list[Any], outs: Sequence[Any]) -> list[Any]:
+    """Return the carry with what stands for Python numbers as a step returns it."""
+    found = []
     for x, out in zip(carry, outs, strict=False):
         t = jax.typeof(x)
         if (t.shape, t.dtype) == (out.shape, out.dtype):
@@ -288,8 +291,7 @@ def _settled(carry: list[Any], outs: Sequence[Any]) -> tuple[list[Any], bool]:
             )
             raise TypeError(msg)
         found.append(jnp.asarray(x, out.dtype))
-        settled = False
-    return found, settled
+    return found
 
 
 def _kept(carry: Sequence[DiskArray], ys: Sequence[DiskArray]) -> list[Any]:

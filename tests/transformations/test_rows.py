@@ -138,7 +138,8 @@ def test_a_scan_closes_over_disk_arrays_and_numbers(x):
 def test_a_weak_carry_becomes_what_a_step_returns(x):
     with jax.numpy_dtype_promotion("standard"):
         got = jask.scan(lambda c, r: (c + r[0], c), 0.0, x)
-        want = jax.lax.scan(lambda c, r: (c + r[0], c), 0.0, jnp.asarray(A))
+        walk: Any = jax.lax.scan
+        want = walk(lambda c, r: (c + r[0], c), 0.0, jnp.asarray(A))
     assert got[0].dtype == want[0].dtype
     same(got, want)
 
