@@ -64,7 +64,9 @@ __all__ = [
     "expanded",
     "gamma_of_key",
     "generator",
+    "here",
     "io_callback",
+    "is_library",
     "is_lowering",
     "is_operator_asking",
     "is_placeholder",
@@ -119,10 +121,46 @@ def _keyed_gamma_type(keys: Any, a: Any, **_: Any) -> Any:  # noqa: ARG001
 keyed_gamma.def_abstract_eval(_keyed_gamma_type)
 
 
+_OWN = f"{Path(__file__).parent}{os.sep}"
+
+
 def source_line(eqn: Any) -> str:
-    """Return the user's line that made an equation, as `file:line`, or ""."""
-    frame = source_info_util.user_frame(eqn.source_info.traceback)
-    return "" if frame is None else f"{frame.file_name}:{frame.start_line}"
+    """Return the line of a user's function that made an equation: `file:line`, or "".
+
+    It is the first line outside of JAX that made it, unless that is in jask: what lies
+    further out only asked for the function.
+    """
+    traceback = eqn.source_info.traceback
+    codes, instructions = traceback.raw_frames() if traceback else ([], [])
+    for code, at in zip(codes, instructions, strict=True):
+        if code.co_filename.startswith(_OWN):
+            return ""
+        if source_info_util.is_user_filename(code.co_filename):
+            frame = source_info_util.raw_frame_to_frame(code, at)
+            return f"{frame.file_name}:{frame.start_line}"
+    return ""
+
+
+def is_library(jaxpr: Any) -> bool:
+    """Return whether a jaxpr is of a function of JAX's own, which has no user's lines.
+
+    JAX keeps such jaxprs, so that their lines are those of whoever called them first.
+    """
+    file = getattr(jaxpr.debug_info, "func_filename", None)
+    return file is not None and not source_info_util.is_user_filename(file)
+
+
+def here() -> str:
+    """Return the user's line that runs now, or that is being lowered, or ""."""
+    if is_lowering():
+        found = source_info_util.user_frame(source_info_util.current().traceback)
+        return "" if found is None else f"{found.file_name}:{found.start_line}"
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if source_info_util.is_user_filename(frame.f_code.co_filename):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
 
 
 def expanded(primitive: HiPrim) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jask._jax import GradAccum, HiPrim, Zero, linearize_from_jvp
+from jask._jax import GradAccum, HiPrim, Zero, here, linearize_from_jvp
 from jask.hijax import keys, type as hitype
 from jask.hijax.function import (
     Batched,
@@ -178,7 +178,7 @@ class Op(HiPrim):
 
     def expand(self, *args: Any) -> tuple[Any, ...]:
         """Return lazy results; nothing is read."""
-        call = Call(self.operation, tuple(map(node_of, args)))
+        call = Call(self.operation, tuple(map(node_of, args)), here())
         return tuple(
             make_value(Result(t.shape, t.dtype, call, i))
             for i, t in enumerate(self.out_aval)

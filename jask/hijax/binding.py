@@ -115,7 +115,11 @@ def _rebuild(nodes: Sequence[Node], leaf: Callable[[Node], Node]) -> list[Node]:
             operands = tuple(new[id(o)] for o in node.call.operands)
             pairs = zip(operands, node.call.operands, strict=True)
             same = all(a is b for a, b in pairs)
-            call = node.call if same else Call(node.call.operation, operands)
+            call = (
+                node.call
+                if same
+                else Call(node.call.operation, operands, node.call.where)
+            )
             calls[id(node.call)] = call
         same_call = call is node.call
         new[id(node)] = (

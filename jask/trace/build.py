@@ -35,6 +35,7 @@ class _Builder:
         self.program = Program()
         self.equal: dict[Hashable, tuple[Var, ...]] = {}
         self.constants: dict[Hashable, Var] = {}
+        self.where = ""
 
     def leaf(self, spec: LeafSpec) -> Var:
         """Append a leaf."""
@@ -133,7 +134,7 @@ class _Builder:
             params,
             tuple(operands),
             number=number,
-            source=step.source,
+            source=step.source or self.where,
         )
         eqn.outputs = tuple(
             Var(shape, dtype, eqn, i) for i, (shape, dtype) in enumerate(step.results)
@@ -211,7 +212,8 @@ def build(
             return leaves[-1 - reference]
         return results[reference // WIDTH][reference % WIDTH]
 
-    for operation, operands in key.calls:
+    for number, (operation, operands) in enumerate(key.calls):
+        builder.where = structure.where[number] if structure.where else ""
         results.append(builder.call(operation, [value(r) for r in operands]))
     if made is not None:
         made.update(

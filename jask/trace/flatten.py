@@ -145,6 +145,7 @@ class _Flattener:
     def __init__(self) -> None:
         self.out = Template()
         self.interned: dict[int, tuple[Any, Ref]] = {}
+        self.line: str | None = None
 
     def slot(self) -> int:
         self.out.slots += 1
@@ -190,12 +191,22 @@ class _Flattener:
             branch = eqn.params["branches"][int(inputs[0].value)]
             return self.run(branch, inputs[1:])
         inner = _inner(eqn)
-        return (
-            self.step(eqn, name, inputs) if inner is None else self.run(inner, inputs)
-        )
+        if inner is None:
+            return self.step(eqn, name, inputs)
+        return self.call(eqn, inner, inputs)
+
+    def call(self, eqn: Any, inner: Any, inputs: Sequence[Ref]) -> Sequence[Ref]:
+        """Append the steps of a call; those of JAX's own functions have its line."""
+        if self.line is not None or not _jax.is_library(inner):
+            return self.run(inner, inputs)
+        self.line = _jax.source_line(eqn)
+        try:
+            return self.run(inner, inputs)
+        finally:
+            self.line = None
 
     def step(self, eqn: Any, name: str, inputs: Sequence[Ref]) -> Sequence[Ref]:
-        source = _jax.source_line(eqn)
+        source = _jax.source_line(eqn) if self.line is None else self.line
         if eqn.effects:
             msg = (
                 f"a function that runs on disk arrays must have no side effects; "

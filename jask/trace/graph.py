@@ -107,6 +107,9 @@ class Call:
     operands: tuple[Node, ...]
     """What it is computed from."""
 
+    where: str = ""
+    """The user's line, `file:line`, for messages; no part of the identity."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result(Node):

@@ -88,6 +88,9 @@ class Structure:
     results: tuple[tuple[Result, int], ...] = ()
     """The nodes that calls make, where used, each with its reference."""
 
+    where: tuple[str, ...] = ()
+    """The user's line of each call, for messages."""
+
     def __hash__(self) -> int:
         """Return the hash of the key."""
         return hash(self.key)
@@ -106,6 +109,7 @@ class _Numbering:
         self.nodes: list[Node] = []
         self.results: list[tuple[Result, int]] = []
         self.calls: dict[int, int] = {}
+        self.where: list[str] = []
         self.by_value: dict[tuple[Operation, tuple[int, ...]], int] = {}
 
     def reference(self, node: Node) -> int:
@@ -144,6 +148,8 @@ class _Numbering:
             stack.pop()
             value = (call.operation, tuple(map(self.reference, call.operands)))
             calls[id(call)] = self.by_value.setdefault(value, len(self.by_value))
+            if len(self.where) < len(self.by_value):
+                self.where.append(call.where)
 
 
 def _identity(node: Node) -> Hashable:
@@ -193,4 +199,5 @@ def structure(targets: Sequence[Node], *, kept: bool = False) -> Structure:
     references = tuple(map(numbering.reference, targets))
     specs = tuple(map(_spec, numbering.nodes))
     key = Key(tuple(numbering.by_value), specs, references)
-    return Structure(key, tuple(numbering.nodes), tuple(numbering.results))
+    results, where = tuple(numbering.results), tuple(numbering.where)
+    return Structure(key, tuple(numbering.nodes), results, where)

@@ -1,4 +1,7 @@
+import inspect
 import time
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -6,6 +9,8 @@ import numpy as np
 import pytest
 from jax import lax
 
+import jask
+import jask.numpy as jask_numpy
 from jask.errors import UnsupportedPrimitiveError
 from jask.trace.build import build, structure
 from jask.trace.counters import COUNTERS
@@ -261,3 +266,48 @@ def test_a_split_is_a_slice_for_each_part():
     assert [o.shape for o in program.outputs] == [(2, 3), (5, 3), (3, 3)]
     starts = [e.params["start_indices"] for e in program.equations]
     assert starts == [(0, 0), (2, 0), (7, 0)]
+
+
+def _sort_in_jask(x: Any) -> Any:
+    return jask_numpy.sort(x, axis=1)
+
+
+def _sort_in_jax(x: Any) -> Any:
+    return jnp.sort(x, axis=1)
+
+
+def _singular_values(x: Any) -> Any:
+    return jask.materialize(jask_numpy.linalg.svdvals(x))
+
+
+def _body_of(function: Callable[..., Any]) -> str:
+    """Return the place of the one line of a function."""
+    return f"{__file__}:{inspect.getsourcelines(function)[1] + 1}"
+
+
+def test_an_equation_names_the_line_where_its_function_was_called():
+    y = _sort_in_jask(jask.from_numpy(np.ones((3, 4))))
+    program = build([y.node], structure([y.node]))
+    assert {e.source for e in program.equations} == {_body_of(_sort_in_jask)}
+
+
+def test_an_equation_of_a_lifted_function_names_the_line_in_it():
+    jnp.sort(jnp.ones((3, 4)), axis=1)  # JAX keeps the jaxpr of this call
+    y = jask.lift(_sort_in_jax)(jask.from_numpy(np.ones((3, 4))))
+    program = build([y.node], structure([y.node]))
+    assert {e.source for e in program.equations} == {_body_of(_sort_in_jax)}
+
+
+def test_an_equation_keeps_its_line_under_jit(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((40, 40)))
+    x, small = jask.open(tmp_path / "x.npy"), jask.config(memory_budget=2000)
+    with small, pytest.raises(jax.errors.JaxRuntimeError) as error:
+        jax.jit(_singular_values)(x)
+    assert f"svd at {_body_of(_singular_values)}" in str(error.value)
+
+
+def test_the_line_is_no_part_of_what_is_computed():
+    x = jask.from_numpy(np.ones(3))
+    first = jask_numpy.sin(x)
+    second = jask_numpy.sin(x)
+    assert structure([first.node]) == structure([second.node])
