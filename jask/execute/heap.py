@@ -13,7 +13,13 @@ from functools import cache
 from pathlib import Path
 
 CHECK_EVERY = 16
-"""Steps between two looks at the memory."""
+"""Most steps between two looks at the memory."""
+
+HOARD = 1 << 27
+"""Bytes that may pile up between two looks, about."""
+
+KEPT = 1 << 24
+"""Bytes by which memory may have grown after an evaluation before it is trimmed."""
 
 
 def anonymous_bytes() -> int:
@@ -34,13 +40,27 @@ def _trim() -> Callable[[int], int]:
 
 
 class HeapGuard:
-    """Trims the heap when memory has grown by more than `allowed` bytes."""
+    """Trims the heap when memory has grown by more than `allowed` bytes.
+
+    Leaving the `with` block trims what the evaluation leaves behind.
+    """
 
     def __init__(self, allowed: int) -> None:
-        self._limit = anonymous_bytes() + allowed
+        self._start = anonymous_bytes()
+        self._limit = self._start + allowed
+        self._every = max(1, min(CHECK_EVERY, HOARD // max(1, allowed)))
         self._steps = itertools.count(1)
 
     def step(self) -> None:
         """Look at the memory, every few steps."""
-        if next(self._steps) % CHECK_EVERY == 0 and anonymous_bytes() > self._limit:
+        if next(self._steps) % self._every == 0 and anonymous_bytes() > self._limit:
+            _trim()(0)
+
+    def __enter__(self) -> "HeapGuard":
+        """Return the guard."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Give back what is no longer in use."""
+        if anonymous_bytes() > self._start + KEPT:
             _trim()(0)
