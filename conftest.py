@@ -5,12 +5,16 @@ shows what somebody sees who has only installed jask, in a folder of its own.
 """
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import jax
 import pytest
 
 from jask.config import current, set_memory_budget
+
+collect_ignore = [] if find_spec("optax") else ["docs/training.md"]
+"""Pages whose examples need a package that is not there."""
 
 
 @pytest.fixture(autouse=True)
