@@ -38,7 +38,7 @@ acosh = _unary(
 )
 asin = _unary(
     "asin",
-    jnp.asin,
+    _special.asin,
     "Inverse sine",
     FLOAT,
     "[0.0, 1.0] -> Array([0.       , 1.5707964], dtype=float32)",
@@ -52,7 +52,7 @@ asinh = _unary(
 )
 atan = _unary(
     "atan",
-    jnp.atan,
+    _special.atan,
     "Inverse tangent",
     FLOAT,
     "[0.0, 1.0] -> Array([0.       , 0.7853981], dtype=float32)",
@@ -87,7 +87,7 @@ conj = _unary(
 )
 cos = _unary(
     "cos",
-    jnp.cos,
+    _special.cos,
     "Cosine of radians",
     FLOAT,
     "[0.0, 1.0] -> Array([1.       , 0.5403023], dtype=float32)",
@@ -157,7 +157,7 @@ log = _unary(
 )
 log10 = _unary(
     "log10",
-    jnp.log10,
+    _special.log10,
     "Logarithm to base 10",
     FLOAT,
     "[1.0, 100.0] -> Array([0., 2.], dtype=float32)",
@@ -171,7 +171,7 @@ log1p = _unary(
 )
 log2 = _unary(
     "log2",
-    jnp.log2,
+    _special.log2,
     "Logarithm to base 2",
     FLOAT,
     "[1.0, 8.0] -> Array([0., 3.], dtype=float32)",
@@ -227,7 +227,7 @@ signbit = _unary(
 )
 sin = _unary(
     "sin",
-    jnp.sin,
+    _special.sin,
     "Sine of radians",
     FLOAT,
     "[0.0, 1.0] -> Array([0.        , 0.84147096], dtype=float32)",
@@ -251,7 +251,7 @@ square = _unary(
 )
 tan = _unary(
     "tan",
-    jnp.tan,
+    _special.tan,
     "Tangent of radians",
     FLOAT,
     "[0.0, 1.0] -> Array([0.       , 1.5574077], dtype=float32)",

@@ -15,7 +15,7 @@ UNIT = np.asarray([-1.0, -0.5, 0.0, 0.5, 1.0], np.float64)
 INTS = np.asarray([-7, -3, -1, 0, 1, 2, 5, 100], np.int16)
 BYTES = np.asarray([0, 1, 2, 7, 255], np.uint8)
 BOOLS = np.asarray([True, False])
-COMPLEX = np.asarray([0j, 1 + 2j, -1.5 + 0.5j, -2j, 3 + 0j], np.complex64)
+COMPLEX = np.asarray([0j, 1 + 2j, -1.5 + 0.5j, 0 - 2j, 3 + 0j], np.complex64)
 GRID = (np.arange(24) * 7 % 24).reshape(2, 3, 4)
 
 
