@@ -137,6 +137,10 @@ def update(x: Array, key: Any, values: Operand, method: str, **options: Any) -> 
         )
     if masks and len(parsed.arrays) == 1 and _leading(parsed):
         rest = ndim_of(x) - len(masks[0].shape)
+        if not masks[0].shape and ndim_of(value) == rest + 1:
+            if not shape_of(value)[0]:
+                return x
+            value = getitem(value, 0)  # of the one or no element that is selected
         if ndim_of(value) <= rest:
             return call(
                 _updates.masked, x, masks[0], value, name=f"at_{method}", method=method

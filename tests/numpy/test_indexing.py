@@ -177,3 +177,14 @@ def test_take_along_axis_is_numpys(axis: int):
     assert_equal(found, np.take_along_axis(GRID, order, axis=axis))
     with pytest.raises(TypeError, match="must be integers"):
         jnp.take_along_axis(x, jnp.zeros((2, 3, 4)), axis=axis)
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_single_bool_selects_all_or_nothing_to_be_set(chosen: bool):
+    for shape in ((), (3,)):
+        want = np.zeros(shape, np.float32)
+        got = jask.from_numpy(want.copy())
+        values = np.full((int(chosen), *shape), 5, np.float32)
+        want[np.asarray(chosen)] = values
+        got[jask.from_numpy(np.asarray(chosen))] = jask.from_numpy(values)
+        np.testing.assert_array_equal(np.asarray(got), want, strict=True)
