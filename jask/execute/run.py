@@ -167,7 +167,7 @@ def _run(prepared: Prepared, results: Results, settings: Settings) -> None:
         progress.advance()
         guard.step()
 
-    with Progress(steps, show=settings.progress) as progress:
+    with guard, Progress(steps, show=settings.progress) as progress:
         for number, p in enumerate(prepared.passes):
             sinks = results.sinks(p.p)
             PassRun(p, results.live, sinks, advance).run()
