@@ -76,6 +76,7 @@ __all__ = [
     "primitives",
     "register_hitype",
     "remat_p",
+    "run_equation",
     "source_line",
     "trace_of",
     "tracer_of",
@@ -167,6 +168,15 @@ def expanded(primitive: HiPrim) -> Any:
     """Return the closed jaxpr of what a hijax primitive of JAX's own stands for."""
     args = primitive.in_tree.unflatten(primitive.in_avals_flat)
     return jax.make_jaxpr(primitive.expand)(*args)
+
+
+def run_equation(eqn: JaxprEqn, values: Sequence[Any]) -> Sequence[Any]:
+    """Return the results of an equation of a jaxpr for these operands."""
+    params = eqn.primitive.get_bind_params(eqn.params)
+    with eqn.ctx.manager:
+        made = eqn.primitive.bind(*values, **params)
+    results: Sequence[Any] = made if eqn.primitive.multiple_results else [made]
+    return results
 
 
 def is_lowering() -> bool:

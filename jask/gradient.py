@@ -19,7 +19,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jask._jax import Literal, is_lowering
+from jask._jax import Literal, is_lowering, run_equation
 from jask.array import DiskArray, persist_all
 from jask.hijax.apply import constant
 from jask.hijax.materialize import Materialize, in_memory, materialize
@@ -307,8 +307,5 @@ def _round(
         if isinstance(eqn.params.get("_prim"), Materialize):
             noted.append((eqn, values[0]))
             continue
-        with eqn.ctx.manager:
-            made = eqn.primitive.bind(*values, **eqn.params)
-        outs = made if eqn.primitive.multiple_results else [made]
-        env.update(zip(eqn.outvars, outs, strict=True))
+        env.update(zip(eqn.outvars, run_equation(eqn, values), strict=True))
     return waiting, noted

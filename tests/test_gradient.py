@@ -106,6 +106,18 @@ def test_auxiliary_results_are_returned(y):
     assert aux["k"] == 3
 
 
+def test_auxiliary_results_need_not_be_arrays(y):
+    def f(y):
+        return dnp.sum(y * y), {"name": "loss", "y": y, "none": None, "relu": relu(y)}
+
+    def relu(y):  # has a derivative rule of its own, and is not differentiated
+        return jax.nn.relu(jask.materialize(jax.lax.stop_gradient(y)))
+
+    g, aux = jask.grad(f, has_aux=True)(y)
+    assert (aux["name"], aux["none"]) == ("loss", None)
+    same([g, aux["y"], aux["relu"]], [2 * B, B, np.maximum(B, 0)])
+
+
 def test_a_function_may_look_at_values(y):
     def f(y):
         return dnp.sum(y) if float(dnp.sum(y)) > 1e6 else dnp.sum(y * y)

@@ -15,7 +15,7 @@ from typing import Any
 
 import jax
 
-from jask._jax import Literal, as_function
+from jask._jax import Literal, as_function, run_equation
 from jask.hijax.apply import Op
 from jask.hijax.materialize import Dematerialize, Materialize
 
@@ -26,11 +26,11 @@ __all__ = ["Pure", "pure"]
 class Pure:
     """A flat function of in-memory arrays: of what it closed over, then its arguments.
 
-    Two are equal if they were made of one function and do the same.
+    Two are equal if they were made of one piece of code and do the same.
     """
 
-    fn: Callable[..., Any]
-    """The function it was made of."""
+    origin: Any
+    """The code it was made of, or the function where that says more."""
 
     text: str
     """What it does, as JAX prints it."""
@@ -64,7 +64,19 @@ def pure(fn: Callable[..., Any], *args: Any) -> tuple[Pure, list[Any], Any] | No
     if any(_hides_disk_arrays(eqn) for eqn in closed.eqns):
         return None
     tree = jax.tree.structure(shape)
-    return Pure(fn, str(closed), closed), list(closed.consts), tree
+    text = str(closed)
+    return Pure(_origin(fn, text), text, closed), list(closed.consts), tree
+
+
+def _origin(fn: Any, text: str) -> Any:
+    """Return what functions of one text must have in common to do the same.
+
+    A function that is defined anew in each step of a loop has the same code. What JAX
+    prints leaves out derivative rules and callbacks, which are the function's own.
+    """
+    function = getattr(fn, "fn", fn)
+    hidden = any(word in text for word in ("custom_", "callback", " at 0x"))
+    return fn if hidden else getattr(function, "__code__", fn)
 
 
 def _hides_disk_arrays(eqn: Any) -> bool:
@@ -90,10 +102,7 @@ def _run(eqn: Any, values: Sequence[Any]) -> Sequence[Any]:
         return [jax.lax.convert_element_type(values[0], primitive.out_aval.dtype)]
     if isinstance(primitive, Dematerialize):
         return values
-    with eqn.ctx.manager:
-        made = eqn.primitive.bind(*values, **eqn.params)
-    found: Sequence[Any] = made if eqn.primitive.multiple_results else [made]
-    return found
+    return run_equation(eqn, values)
 
 
 def _as_traced(op: Op, values: Sequence[Any]) -> Sequence[Any]:

@@ -22,6 +22,7 @@ from jask.config import current
 from jask.hijax.apply import apply
 from jask.hijax.materialize import dematerialize, in_memory, materialize
 from jask.hijax.type import is_disk
+from jask.trace.keys import is_key
 from jask.transforms.pure import Pure, pure
 
 __all__ = ["map", "scan"]
@@ -29,8 +30,11 @@ __all__ = ["map", "scan"]
 BLOCK = 2**24
 """Bytes of rows, with what is made of them, that one block aims at."""
 
-BLOCKS = 256
-"""Blocks are larger where there would be more of them."""
+BLOCKS = 64
+"""Blocks are larger where there would be more of them: each is planned and compiled."""
+
+SHARE = 8
+"""A block takes at most one part in so many of the memory budget."""
 
 
 def map(f: Callable[..., Any], xs: Any) -> Any:  # noqa: A001 - as in jax.lax
@@ -74,7 +78,8 @@ def map(f: Callable[..., Any], xs: Any) -> Any:  # noqa: A001 - as in jax.lax
     found = pure(_Named(f, flat), *(_row(x) for x in leaves))
     if found is None:
         return scan(lambda c, row: (c, f(row)), (), xs)[1]
-    function, consts, outer = found
+    function, closed, outer = found
+    consts = _once(closed)
     mapped = _Mapped(function, len(consts), len(leaves))
     if not function.loops:
         return jax.tree.unflatten(outer, _apply(mapped, f, consts, leaves))
@@ -245,10 +250,10 @@ class _Walk:
         found = pure(_Named(f, flat), *carry, *rows)
         if found is None:
             return None
-        function, consts, outer = found
+        function, closed, outer = found
         _settled(carry, function.closed.out_avals)
-        new, results = jax.tree_util.treedef_children(outer)
-        del new
+        _, results = jax.tree_util.treedef_children(outer)
+        consts = _once(closed)
         return cls(
             f, function, consts, carry, leaves, steps, reverse, carry_tree, results
         )
@@ -315,6 +320,17 @@ def _by_handles(
     return carry, ys
 
 
+def _once(arrays: Sequence[Any]) -> list[Any]:
+    """Return arrays as disk arrays, so that their cotangents are summed there.
+
+    Eagerly, each use of an array in memory would ask for the value of its own part.
+    """
+    return [
+        x if is_disk(x) or is_key(jax.typeof(x).dtype) else dematerialize(x)
+        for x in arrays
+    ]
+
+
 # ---- blocks of rows
 
 
@@ -343,7 +359,7 @@ def _bytes(function: Pure, leaves: Sequence[Any], carried: int = 0) -> int:
 
 def _blocks(length: int, row: int) -> list[tuple[int, int]]:
     """Return the spans of rows that are one block each."""
-    wanted = max(min(BLOCK, current().memory_budget // 16), length * row // BLOCKS)
+    wanted = min(max(BLOCK, length * row // BLOCKS), current().memory_budget // SHARE)
     rows = max(1, wanted // max(row, 1))
     return [(a, min(a + rows, length)) for a in range(0, length, rows)] or [(0, 0)]
 

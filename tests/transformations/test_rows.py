@@ -36,7 +36,7 @@ def same(got: Any, want: Any) -> None:
 @pytest.fixture(params=["one block", "many"])
 def x(request, monkeypatch):
     if request.param == "many":
-        monkeypatch.setattr(rows, "BLOCK", 7 * 24)
+        monkeypatch.setattr(rows, "BLOCK", 17 * 28)
     return jask.from_numpy(A)
 
 
@@ -122,6 +122,45 @@ def test_a_scan_of_the_same_function_is_planned_once():
     plans, traces = COUNTERS.plans, COUNTERS.traces
     jask.scan(step, ZERO, jask.from_numpy(A + 1))
     assert (COUNTERS.plans, COUNTERS.traces) == (plans, traces)
+
+
+def test_a_function_defined_anew_in_each_step_is_planned_once():
+    def run(scale: float) -> Any:
+        factor = jnp.asarray(scale, F32)
+        return jask.scan(lambda c, r: (c + factor * r[0], None), ZERO, x)[0]
+
+    x = jask.from_numpy(A)
+    assert float(run(1.0)) == pytest.approx(A[:, 0].sum(), rel=1e-4)
+    plans, traces = COUNTERS.plans, COUNTERS.traces
+    assert float(run(2.0)) == pytest.approx(2 * A[:, 0].sum(), rel=1e-4)
+    assert (COUNTERS.plans, COUNTERS.traces) == (plans, traces)
+
+
+def test_derivative_rules_that_do_not_show_are_told_apart():
+    def reversal(scale: float) -> Any:
+        @jax.custom_vjp
+        def f(y: Any) -> Any:
+            return y
+
+        f.defvjp(lambda y: (y, None), lambda _, ct: (ct * F32(scale),))
+        return f
+
+    def gradient(scale: float) -> Any:
+        f = reversal(scale)
+        g = jask.grad(lambda x: jask.scan(lambda c, r: (c + f(r[0]), None), ZERO, x)[0])
+        return np.asarray(g(jask.from_numpy(A)))[0, 0]
+
+    assert (gradient(2.0), gradient(3.0)) == (2, 3)
+
+
+def test_a_constant_that_every_block_uses_is_one_gradient(x):
+    before = COUNTERS.evaluations
+    jax.grad(
+        lambda w: jask.scan(lambda c, r: (c + jnp.sum(jnp.sin(r * w)), None), ZERO, x)[
+            0
+        ]
+    )(W)
+    assert COUNTERS.evaluations <= before + 2
 
 
 def test_a_scan_closes_over_disk_arrays_and_numbers(x):
