@@ -8,10 +8,11 @@ export PYTHON
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
+CONFORMANCE_READY := $(VENV)/.conformance-ready
 SET_UP := scripts/set_up.sh scripts/find_python.sh pyproject.toml
 ARGS ?=
 
-.PHONY: demo test lint style types imports format bench lock clean
+.PHONY: demo test lint style types imports format conformance bench lock clean
 
 demo: $(READY)  ## train and evaluate a classifier on a file larger than its budget
 	$(BIN)/python -m jask demo $(ARGS)
@@ -35,6 +36,9 @@ format: $(READY)  ## put the code into the one format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+conformance: $(CONFORMANCE_READY)  ## run the Array API test suite; ARGS="--only linalg"
+	$(BIN)/python conformance/run.py $(ARGS)
+
 bench: $(BENCH_READY)  ## time jask beside its peers; ARGS="--only sum --size 256MB"
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
@@ -50,4 +54,8 @@ $(READY): $(SET_UP) requirements/dev.txt
 
 $(BENCH_READY): $(READY) requirements/bench.txt
 	sh scripts/set_up.sh $(VENV) requirements/bench.txt
+	touch $@
+
+$(CONFORMANCE_READY): $(READY) requirements/conformance.txt
+	sh scripts/set_up.sh $(VENV) requirements/conformance.txt
 	touch $@

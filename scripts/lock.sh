@@ -3,7 +3,8 @@
 #
 # 1. A fresh environment gets jask with its extra `demo`, the group `dev` and the build
 #    backend; what pip freezes is dev.txt.
-# 2. The group `bench` (jask's peers) is added; what is new is bench.txt.
+# 2. The group `conformance` is added; what is new is conformance.txt.
+# 3. The group `bench` (jask's peers) is added; what is new is bench.txt.
 set -eu
 
 scratch=$(mktemp -d)
@@ -24,6 +25,10 @@ $pip install --quiet --no-build-isolation '.[demo]' --group dev
 freeze >"$scratch/dev"
 { echo "$note"; cat "$scratch/dev"; } >requirements/dev.txt
 
-$pip install --quiet --group bench -c "$scratch/dev"
+$pip install --quiet --group conformance -c "$scratch/dev"
+freeze >"$scratch/more"
+{ echo "$note"; grep -vxFf "$scratch/dev" "$scratch/more"; } >requirements/conformance.txt
+
+$pip install --quiet --group bench -c "$scratch/more"
 freeze >"$scratch/all"
-{ echo "$note"; grep -vxFf "$scratch/dev" "$scratch/all"; } >requirements/bench.txt
+{ echo "$note"; grep -vxFf "$scratch/more" "$scratch/all"; } >requirements/bench.txt
