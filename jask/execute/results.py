@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from jask.config import Settings
+from jask.execute.picked import picked
 from jask.execute.prepared import Prepared
 from jask.geometry.box import Box
 from jask.plan.ir import Pass
@@ -182,7 +183,7 @@ class Results:
 
 def _sources(program: Program, leaves: Sequence[Node]) -> dict[Var, Any]:
     sources: dict[Var, Any] = {}
-    for var, node in zip(program.leaves, leaves, strict=True):
+    for var, node in zip(program.leaves, leaves, strict=False):  # then come the picks
         if isinstance(node, Source):
             node.store.check()
             same = var.shape == node.shape
@@ -193,4 +194,13 @@ def _sources(program: Program, leaves: Sequence[Node]) -> dict[Var, Any]:
             sources[var] = MemoryStore(array, copy=False)
     for var, array in program.constants.items():
         sources[var] = MemoryStore(array, copy=False)
+    for pick in program.picks:
+        operands = [_whole(sources[v]) for v in pick.operands]
+        sources[pick.leaf] = picked(pick, sources[pick.source], operands)
     return sources
+
+
+def _whole(store: Any) -> np.ndarray[Any, Any]:
+    array = np.empty(store.shape, store.dtype)
+    store.read(Box.whole(store.shape), array)
+    return array

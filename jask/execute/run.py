@@ -29,6 +29,7 @@ from jask.execute.small import KEEP_BYTES, Frontier, Small, is_candidate, make_s
 from jask.plan.explain import describe
 from jask.plan.ir import DEFAULT_BLOCK, Limits, Place, Plan
 from jask.plan.make import make_plan
+from jask.plan.picks import pick_rows
 from jask.trace.build import build, structure
 from jask.trace.counters import COUNTERS
 from jask.trace.graph import Node, Result, Source
@@ -55,6 +56,9 @@ KEEP_PLANS = 512
 
 KEEP_SMALL = 8192
 """Small programs kept, and graphs known not to be one."""
+
+PICKED = 16
+"""Part (1/16) of the memory budget that indices of rows read one by one may take."""
 
 SMALL_SHARE = 8
 """Part (1/8) of the memory budget that all values of a small program may take."""
@@ -241,6 +245,7 @@ def _prepare(
         within = replace(limits, memory=memory)
         _refuse_large(nodes, destinations, within)
         program = view_leaves(rewrite(build(nodes, found)))
+        pick_rows(program, _leaf_places(program, found.leaves), memory // PICKED)
         return _fit(program, found.leaves, kinds, within)
 
     try:
@@ -294,13 +299,22 @@ def _plan(
     *,
     cautious: bool = False,
 ) -> Plan:
-    places: dict[Var, Place] = {
-        v: "disk" if isinstance(n, Source) and n.store.on_disk else "memory"
-        for v, n in zip(program.leaves, leaves, strict=True)
-    }
-    places.update((v, "memory") for v in program.constants)
+    places = _leaf_places(program, leaves)
+    indices = sum(p.nbytes for p in program.picks)
     wanted: dict[Var, Place] = {}
     for atom, in_memory in zip(program.outputs, kinds, strict=True):
         if isinstance(atom, Var) and wanted.get(atom) != "disk":
             wanted[atom] = "memory" if in_memory else "disk"
-    return make_plan(program, places, wanted, limits, cautious=cautious)
+    within = replace(limits, memory=limits.memory - indices)
+    plan = make_plan(program, places, wanted, within, cautious=cautious)
+    return replace(plan, kept=plan.kept + indices, limits=limits)
+
+
+def _leaf_places(program: Program, leaves: Sequence[Node]) -> dict[Var, Place]:
+    places: dict[Var, Place] = {
+        v: "disk" if isinstance(n, Source) and n.store.on_disk else "memory"
+        for v, n in zip(program.leaves, leaves, strict=False)
+    }
+    places.update((p.leaf, "disk") for p in program.picks)
+    places.update((v, "memory") for v in program.constants)
+    return places

@@ -103,6 +103,35 @@ class Equation:
 
 
 @dataclass(eq=False, slots=True)
+class Pick:
+    """A leaf whose elements are chosen from another leaf by a gather."""
+
+    leaf: Var
+    """The result of the gather, now a leaf of the program."""
+
+    source: Var
+    """The leaf that it chooses from."""
+
+    gather: Equation
+    """Which elements."""
+
+    steps: tuple[Equation, ...]
+    """What computes the indices, in order."""
+
+    operands: tuple[Var, ...]
+    """The leaves and constants that they are computed from, all in memory."""
+
+    compiled: Any = None
+    """The function of the operands that computes the indices, once it was compiled."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the indices and all that leads to them."""
+        made = (v for e in self.steps for v in e.outputs)
+        return sum(v.nbytes for v in (*made, *self.operands))
+
+
+@dataclass(eq=False, slots=True)
 class Program:
     """A flat program: leaves in, outputs out, equations in order."""
 
@@ -117,3 +146,6 @@ class Program:
 
     outputs: list[Atom] = field(default_factory=list)
     """What was asked for."""
+
+    picks: list[Pick] = field(default_factory=list)
+    """Leaves that are chosen from others; they come last among the leaves."""

@@ -1,0 +1,91 @@
+"""Rows that are read one by one: gathers from a file by indices known before a pass.
+
+`x[i]` with a short list of rows of a long file need not read the file. Where the
+indices come from what is in memory, and reading slice by slice costs less than one
+reading of the operand, the result of the gather becomes a leaf of its own: a file whose
+rows are the slices. The indices are computed when the evaluation starts.
+
+So a batch of random rows costs what its rows cost, in an expression, in a lifted
+function and under `jax.jit` alike, and other indices need no other plan.
+"""
+
+from collections.abc import Mapping
+from math import prod
+
+from jask.geometry.box import Box
+from jask.plan.cost import READ, READ_RUN, runs
+from jask.plan.ir import Place
+from jask.rules._table import RULES, Reduction
+from jask.trace.build import drop_dead
+from jask.trace.ir import Atom, Equation, Literal, Pick, Program, Var
+
+SLICE = 3e-5
+"""Seconds for each slice besides reading it."""
+
+
+def pick_rows(program: Program, places: Mapping[Var, Place], most: int) -> None:
+    """Make leaves of gathers that read little, in place.
+
+    `most` is how many bytes computing all indices may take.
+    """
+    for eqn in list(program.equations):
+        if eqn.name == "gather" and _pays(eqn, places):
+            steps = _steps(eqn.inputs[1], places)
+            found = None if steps is None else _pick(eqn, *steps)
+            if found is not None and found.nbytes <= most:
+                most -= found.nbytes
+                program.picks.append(found)
+                program.equations.remove(eqn)
+                found.leaf.producer, found.leaf.index = None, len(program.leaves)
+                program.leaves.append(found.leaf)
+    if program.picks:
+        drop_dead(program)
+
+
+def _pays(eqn: Equation, places: Mapping[Var, Place]) -> bool:
+    """Return whether reading slice by slice costs less than reading the operand."""
+    operand, indices = eqn.inputs
+    rule = RULES["gather"]
+    if not isinstance(operand, Var) or operand.producer or places[operand] != "disk":
+        return False
+    if not isinstance(rule, Reduction) or not rule.can_fold(eqn):
+        return False
+    if any(0 in a.shape for a in (*eqn.inputs, *eqn.outputs)):
+        return False
+    box = Box.whole(tuple(eqn.params["slice_sizes"]))
+    count, length = runs(box, operand.shape, operand.dtype.itemsize)
+    one = SLICE + count * READ_RUN + count * length / READ
+    return prod(indices.shape[:-1]) * one < operand.nbytes / READ
+
+
+def _steps(
+    indices: Atom, places: Mapping[Var, Place]
+) -> tuple[list[Equation], list[Var]] | None:
+    """Return what computes the indices and from which leaves, all of it in memory.
+
+    None if that needs a file, or nothing at all: then their bounds are known.
+    """
+    equations: dict[Equation, None] = {}
+    leaves: dict[Var, None] = {}
+    stack = [indices]
+    while stack:
+        atom = stack.pop()
+        if isinstance(atom, Literal):
+            continue
+        if atom.producer is None:
+            if places[atom] != "memory":
+                return None
+            leaves[atom] = None
+        elif atom.producer not in equations:
+            if atom.producer.primitive is None:
+                return None
+            equations[atom.producer] = None
+            stack.extend(atom.producer.inputs)
+    ordered = sorted(equations, key=lambda e: e.number)
+    return (ordered, list(leaves)) if leaves else None
+
+
+def _pick(eqn: Equation, equations: list[Equation], leaves: list[Var]) -> Pick:
+    source = eqn.inputs[0]
+    assert isinstance(source, Var)
+    return Pick(eqn.outputs[0], source, eqn, tuple(equations), tuple(leaves))
