@@ -79,6 +79,14 @@ def abandoned(path: Path) -> Iterator[bool]:
         os.close(fd)
 
 
+def too_large(nbytes: int) -> str:
+    """Return what to say of a file that is larger than any may be (EFBIG)."""
+    return (
+        f"Files of {nbytes} bytes must be allowed: neither `ulimit -f` nor the file "
+        "system may limit them"
+    )
+
+
 def allocate(fd: int, nbytes: int) -> bool:
     """Make a file `nbytes` long; return whether its space is really allocated.
 

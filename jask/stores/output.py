@@ -19,7 +19,14 @@ from typing import Any
 import numpy as np
 
 from jask.errors import FileFormatError
-from jask.stores._claim import abandoned, allocate, claim, free_bytes, unique_name
+from jask.stores._claim import (
+    abandoned,
+    allocate,
+    claim,
+    free_bytes,
+    too_large,
+    unique_name,
+)
 from jask.stores._dtypes import checked_dtype, checked_shape
 from jask.stores._file import DiskFile, absolute, at_any_cost, write_at
 from jask.stores.npy import npy_header
@@ -187,6 +194,8 @@ def _allocate(fd: int, nbytes: int, target: Path) -> bool:
     except OSError as error:
         free = free_bytes(target.parent)
         msg = f"{error.strerror}: the file needs {nbytes} bytes; {free} are free"
+        if error.errno == errno.EFBIG:
+            msg = too_large(nbytes)
         raise OSError(error.errno, msg, str(target)) from error
 
 

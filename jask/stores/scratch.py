@@ -33,6 +33,7 @@ from jask.stores._claim import (
     claim,
     free_bytes,
     free_in_children,
+    too_large,
     unique_name,
 )
 from jask.stores._dtypes import checked_dtype, checked_shape
@@ -188,7 +189,9 @@ def _create(path: Path, nbytes: int) -> bool:
     try:
         return allocate(fd, nbytes)
     except OSError as error:
-        if error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        if error.errno == errno.EFBIG:
+            raise ScratchFullError(error.errno, too_large(nbytes), str(path)) from error
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
             raise
         raise _disk_full(nbytes, path.parent) from error
     finally:

@@ -206,6 +206,13 @@ HEADERS = {
         SOUND.replace("(3,)", f"(0, {2**61}, {2**61})"), "shape"
     ),
     "a shape that is no tuple": (SOUND.replace("(3,)", "[3]"), "shape"),
+    "negative entries, a right product": (
+        SOUND.replace("(3,)", "(-3, -1)"), "shape"
+    ),
+    "an entry of too many digits": (SOUND.replace("3,", "9" * 5000 + ","), "header"),
+    "an entry to be computed": (SOUND.replace("3,", "1 + 2,"), "header"),
+    "a complex entry": (SOUND.replace("(3,)", "(3 + 0j,)"), "shape"),
+    "a null byte": (SOUND.replace("<f8", "<f8\0"), "header"),
     "a bool in the shape": (SOUND.replace("(3,)", "(True,)"), "shape"),
     "a float in the shape": (SOUND.replace("(3,)", "(3.0,)"), "shape"),
     "an order that is no bool": (SOUND.replace("False", "0"), "fortran_order"),
@@ -279,3 +286,21 @@ def test_a_file_with_more_than_its_header_says_is_refused(tmp_path: Path):
 def test_a_huge_shape_allocates_nothing(tmp_path: Path):
     path = file_of(tmp_path / "x.npy", SOUND.replace("(3,)", f"({2**59},)"))
     refused(path, f"({2**59},)", "truncated")
+
+
+@pytest.mark.parametrize("version", [b"\x01\x00", b"\x02\x00", b"\x03\x00"], ids=repr)
+@pytest.mark.parametrize("padding", [9_000, 60_000])
+def test_a_padded_header_is_read_up_to_a_limit(
+    version: bytes, padding: int, tmp_path: Path
+):
+    path = file_of(tmp_path / "x.npy", SOUND + " " * padding, version=version)
+    if padding < 10_000:
+        assert open_store(path).store.shape == (3,)
+    else:
+        refused(path, "header length", f"{len(SOUND) + padding}")
+
+
+def test_a_header_longer_than_its_file_is_refused(tmp_path: Path):
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00\xff\x1f" + SOUND.encode())
+    refused(path, "within the header", "truncated")

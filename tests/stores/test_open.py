@@ -57,6 +57,26 @@ def test_a_pipe_is_refused_without_waiting(tmp_path: Path):
         open_store(tmp_path / "pipe")
 
 
+@pytest.mark.parametrize("facts", [{}, {"shape": (3,), "dtype": "u1"}], ids=str)
+def test_devices_and_links_to_nowhere_are_refused(
+    facts: dict[str, Any], tmp_path: Path
+):
+    with pytest.raises(FileFormatError, match="regular file"):
+        open_store("/dev/zero", **facts)
+    (tmp_path / "link.npy").symlink_to("nowhere.npy")
+    with pytest.raises(FileNotFoundError, match=r"link\.npy"):
+        open_store(tmp_path / "link.npy", **facts)
+    (tmp_path / "loop.npy").symlink_to("loop.npy")
+    with pytest.raises(OSError, match=r"loop\.npy"):
+        open_store(tmp_path / "loop.npy", **facts)
+
+
+def test_a_link_is_read_as_what_it_names(tmp_path: Path):
+    saved(tmp_path / "x.npy", np.arange(3.0))
+    (tmp_path / "link.npy").symlink_to("x.npy")
+    assert read_all(open_store(tmp_path / "link.npy").store).tolist() == [0, 1, 2]
+
+
 def test_a_file_of_another_format_is_refused_with_a_remedy(tmp_path: Path):
     (tmp_path / "x.npy").write_bytes(b"PK\x03\x04 something")
     with pytest.raises(FileFormatError, match=r"begins with b'PK.*dtype= and shape="):

@@ -21,7 +21,7 @@ from jask.stores.open import open_store
 from jask.stores.output import OutputStore, create_output
 from jask.stores.scratch import create_scratch
 from jask.testing.stores import FailingStore, read_all
-from tests.stores.children import child
+from tests.stores.children import child, run_child
 
 WHOLE = Box((0,), (4,))
 
@@ -361,3 +361,57 @@ def test_too_few_descriptors_names_file_and_remedy(
         make(tmp_path / "x.npy", (4,), "f8")
     assert str(tmp_path) in str(caught.value)
     assert not [n for n in names(tmp_path) if n.endswith((".npy", ".jask-tmp"))]
+
+
+LARGE = """
+from jask.stores.output import create_output
+from jask.stores.scratch import create_scratch
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+folder = Path(sys.argv[1])
+for make in (
+    lambda: create_output(folder / "x.npy", (2000,), "f8"),
+    lambda: create_scratch((2000,), "f8", directory=folder),
+):
+    try:
+        make()
+    except OSError as error:
+        print(error)
+print([p.name for p in folder.rglob("*") if p.is_file()])
+"""
+
+
+def test_a_limit_on_the_size_of_files_is_named(tmp_path: Path):
+    output, scratch, left = run_child(LARGE, tmp_path).splitlines()
+    assert "16128 bytes must be allowed" in output
+    assert "16000 bytes must be allowed" in scratch
+    assert "ulimit -f" in output
+    assert "ulimit -f" in scratch
+    assert left == "['lock']"
+
+
+SAVER = """
+from jask.stores.output import create_output
+
+print("ready", flush=True)
+value, until = float(sys.argv[2]), time.monotonic() + 1
+while time.monotonic() < until:
+    output = create_output(sys.argv[1], (1000,), "f8")
+    for k in range(10):
+        part = Box((100 * k,), (100 * k + 100,))
+        output.write(part, np.full(100, value))
+    output.commit()
+"""
+
+
+def test_processes_that_save_to_one_name_never_mix(tmp_path: Path):
+    path = tmp_path / "x.npy"
+    seen: set[float] = set()
+    with child(SAVER, path, Path("1")) as one, child(SAVER, path, Path("2")) as two:
+        while one.poll() is None or two.poll() is None:
+            if path.exists():
+                (value,) = np.unique(np.load(path))
+                seen.add(float(value))
+    assert (one.returncode, two.returncode) == (0, 0)
+    assert seen == {1.0, 2.0}
+    assert names(tmp_path) == ["x.npy"]
