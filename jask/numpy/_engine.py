@@ -50,7 +50,8 @@ def to_disk(x: Any) -> Any:
     """Return an in-memory array as a DiskArray; a DiskArray is returned as it is."""
     if is_disk(x):
         return x
-    return from_numpy(x) if isinstance(x, np.ndarray) else dematerialize(x)
+    plain = isinstance(x, (np.ndarray, np.generic))  # 64-bit values stay so
+    return from_numpy(x) if plain else dematerialize(x)
 
 
 def alias(x: Any) -> Any:

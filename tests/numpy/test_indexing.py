@@ -188,3 +188,12 @@ def test_a_single_bool_selects_all_or_nothing_to_be_set(chosen: bool):
         want[np.asarray(chosen)] = values
         got[jask.from_numpy(np.asarray(chosen))] = jask.from_numpy(values)
         np.testing.assert_array_equal(np.asarray(got), want, strict=True)
+
+
+@pytest.mark.parametrize("big", [2**40, -(2**62)])
+def test_one_element_keeps_its_64_bits_whatever_the_flag_says(big: int):
+    with jax.enable_x64(False):
+        x = jnp.asarray([big, 1], dtype=jnp.int64)
+        assert x[0].dtype == np.int64
+        assert int(x[0]) == big
+        assert int(jnp.asarray([x[1], x[0]])[1]) == big
