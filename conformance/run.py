@@ -84,18 +84,18 @@ class Options:
             *("-o", "xfail_strict=True", "--disable-deadline"),
             *("--max-examples", str(self.examples)),
             *("--hypothesis-seed", str(self.seed)),
-            *("--xfails-file", str(_plain(self.folder, "xfails"))),
-            *("--skips-file", str(_plain(self.folder, "skips"))),
+            *("--xfails-file", str(self._plain("xfails"))),
+            *("--skips-file", str(self._plain("skips"))),
             *more,
         ]
 
-
-def _plain(folder: Path, name: str) -> Path:
-    """Return one of our lists in the suite's format: names only."""
-    path = folder / f"{name}.txt"
-    rows = suite.exemptions(HERE / f"{name}.txt")
-    path.write_text("".join(f"{row.test}\n" for row in rows))
-    return path
+    def _plain(self, name: str) -> Path:
+        """Return one of our lists in the suite's format; others have none."""
+        path = self.folder / f"{name}.txt"
+        rows = suite.exemptions(HERE / f"{name}.txt")
+        own = rows if self.module == status.OURS else []
+        path.write_text("".join(f"{row.test}\n" for row in own))
+        return path
 
 
 @dataclass(slots=True)
