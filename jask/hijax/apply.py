@@ -35,7 +35,7 @@ from jask.hijax.type import (
     make_value,
     node_of,
 )
-from jask.trace.graph import Call, Operation, Result
+from jask.trace.graph import Call, Operation, Result, as_leaf
 
 __all__ = ["Op", "apply", "bind", "constant"]
 
@@ -178,7 +178,8 @@ class Op(HiPrim):
 
     def expand(self, *args: Any) -> tuple[Any, ...]:
         """Return lazy results; nothing is read."""
-        call = Call(self.operation, tuple(map(node_of, args)), here())
+        operands = tuple(as_leaf(node_of(x)) for x in args)
+        call = Call(self.operation, operands, here())
         return tuple(
             make_value(Result(t.shape, t.dtype, call, i))
             for i, t in enumerate(self.out_aval)

@@ -131,6 +131,17 @@ class Result(Node):
         object.__setattr__(self, "value", own)
 
 
+def as_leaf(node: Node) -> Node:
+    """Return a result whose value was kept as an operand that is in memory.
+
+    What is computed from it does not hold on to what it was computed from: a loop that
+    reads its state in every step leaves no chain of steps behind.
+    """
+    if isinstance(node, Result) and node.value is not None:
+        return Dense(node.shape, node.dtype, node.value)
+    return node
+
+
 def walk(targets: Iterable[Node]) -> list[Node]:
     """Return every node the targets need, operands first, without recursion.
 

@@ -14,7 +14,7 @@ from typing import Any, Literal as Kind, TypeGuard
 
 import numpy as np
 
-from jask.trace.graph import Call, Dense, Node, Operation, Result, Source
+from jask.trace.graph import Call, Dense, Node, Operation, Result, Source, as_leaf
 
 type Place = Kind["disk", "memory"]
 
@@ -122,7 +122,7 @@ class _Numbering:
         number = self.leaves.get(same)
         if number is None:
             number = self.leaves[same] = -1 - len(self.nodes)
-            self.nodes.append(_leaf(node))
+            self.nodes.append(as_leaf(node))
         return number
 
     def is_made(self, node: Node) -> TypeGuard[Result]:
@@ -159,13 +159,6 @@ def _identity(node: Node) -> Hashable:
     if isinstance(node, Dense):
         return id(node.value), node.shape, node.dtype
     return id(node)
-
-
-def _leaf(node: Node) -> Node:
-    """Return a leaf; a result whose value was kept is one."""
-    if isinstance(node, Result):
-        return Dense(node.shape, node.dtype, node.value)
-    return node
 
 
 def _spec(node: Node) -> LeafSpec:

@@ -16,6 +16,7 @@ from jask.execute.small import KEEP_BYTES, LENGTHS, held
 from jask.testing.same import assert_same
 from jask.testing.strategies import recipes
 from jask.trace.counters import COUNTERS
+from jask.trace.graph import walk
 
 F32 = np.float32
 
@@ -187,6 +188,14 @@ def test_a_large_result_is_not_kept() -> None:
     y = array(KEEP_BYTES // 8 + 1, dtype="f8") + 1
     np.asarray(y)
     assert held(y.node) is None
+
+
+def test_a_loop_that_reads_its_state_leaves_no_chain_behind() -> None:
+    x = array(300)
+    for _ in range(5):
+        x = dnp.sin(x) + F32(1)
+        np.asarray(x)
+    assert len(walk([x.node])) <= 4  # x, sin(x), the state before and the 1
 
 
 def test_results_of_files_are_not_kept(tmp_path: Any) -> None:
