@@ -15,8 +15,9 @@ def size(nbytes: int) -> str:
     ('1.5 MB', '12 B')
     """
     for unit, name in _UNITS:
-        if nbytes >= unit:
-            return f"{nbytes / unit:.3g} {name}"
+        if nbytes >= 0.9995 * unit:  # what rounds to 1000 kB is 1 MB
+            digits = f"{nbytes / unit:.3g}"
+            return f"{round(nbytes / unit) if 'e' in digits else digits} {name}"
     return f"{nbytes} B"
 
 
