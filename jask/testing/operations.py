@@ -129,7 +129,10 @@ _add("bitwise_invert", lambda xp, _, x: xp.bitwise_invert(x),
 _add("clip", lambda xp, p, x: xp.clip(x, p["low"], p["high"]), _move,
      lambda draw, x: {"low": draw(st.sampled_from([0, 1])), "high": 2},
      kinds="iuf")  # fmt: skip
-for _name in ("sign", "floor", "ceil", "trunc", "round"):
+# the sign of -0.0 is -0.0 in jax.numpy and 0.0 in the standard
+_add("sign", lambda xp, _, x: xp.sign(x) + 0,
+     lambda _, x: (x.bound + 1, 0, 0), jump=True)  # fmt: skip
+for _name in ("floor", "ceil", "trunc", "round"):
     _add(_name, lambda xp, _, x, name=_name: getattr(xp, name)(x),
          lambda _, x: (x.bound + 1, 0, 0), jump=True)  # fmt: skip
 for _name in ("isnan", "isfinite", "signbit"):
