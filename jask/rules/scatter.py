@@ -3,9 +3,10 @@
 1. A box of the result takes its own part of the operand and all the updates; indices
    are counted from where the box starts, and those that fall outside are dropped. Axes
    that windows span whole, and batch axes, are streamed.
-2. Where the updates do not fit a tile and their order does not matter (add, mul, min,
-   max), they are walked instead: parts of them are joined with nothing, or the first
-   with the operand, and the results with each other. So a histogram streams.
+2. Where the updates do not fit a tile they are walked instead: parts of them are joined
+   with nothing, or the first with the operand, and the results with each other. So a
+   histogram streams. Where updates replace elements, the number of the update that an
+   element has is carried along: the last one wins.
 3. A scatter of one window at a position known when the program is built, as `x.at[2:5]`
    makes it, asks for its share of the window only.
 """
@@ -151,7 +152,9 @@ class Scatter(Reduction):
         """Return whether parts of the updates can be joined one by one."""
         axes = ScatterAxes.of(eqn)
         roles = [axes.role(d, n) for d, n in enumerate(eqn.inputs[0].shape)]
-        return eqn.name in FOLDED and "whole" not in roles and bool(_walked(axes))
+        function = eqn.name == "scatter" and eqn.params["update_jaxpr"] is not None
+        folded = eqn.name in FOLDED and not function
+        return folded and "whole" not in roles and bool(_walked(axes))
 
     def domain(self, eqn: Equation) -> tuple[int, ...]:
         """Return the operand's axes, then the axes of the indices that are walked."""
@@ -171,24 +174,31 @@ class Scatter(Reduction):
     def need_part(self, eqn: Equation, part: Box) -> Need:
         """Ask for a part of the updates and for the operand's box.
 
-        The offsets end with whether the operand was joined with an earlier part.
+        The offsets end with where the part starts, and whether the operand was joined
+        with an earlier one.
         """
         ndim = eqn.inputs[0].ndim
         own, tail = Box.of(part.intervals[:ndim]), part.intervals[ndim:]
         walked = dict(zip(_walked(ScatterAxes.of(eqn)), tail, strict=True))
         places, new, offsets = _reached(eqn, own, walked)
         later = any(a for a, _ in tail)
-        return Need((own, places, new), offsets=(*offsets, int(later)))
+        starts = (a for a, _ in tail)
+        return Need((own, places, new), offsets=(*offsets, *starts, int(later)))
 
     def accumulators(self, eqn: Equation) -> tuple[Any, ...]:
-        """Return the wide type of sums and products, else the result's."""
-        dtype = eqn.outputs[0].dtype
-        return (wide(dtype) if FOLDED[eqn.name].widened else dtype,)
+        """Return the wide type of sums and products, else the result's.
+
+        And that of the number of an update, where the last one wins.
+        """
+        dtype, fold = eqn.outputs[0].dtype, FOLDED[eqn.name]
+        kept = wide(dtype) if fold.widened else dtype
+        return (kept,) if fold.join else (kept, np.dtype(np.int64))
 
     def init(self, eqn: Equation, shape: tuple[int, ...]) -> Sequence[Any]:
-        """Return the identity everywhere."""
-        (dtype,) = self.accumulators(eqn)
-        return (jnp.full(shape, FOLDED[eqn.name].identity(dtype), dtype),)
+        """Return the identity everywhere, made by no update."""
+        dtype, *numbers = self.accumulators(eqn)
+        value = jnp.full(shape, FOLDED[eqn.name].identity(dtype), dtype)
+        return (value, *(jnp.full(shape, -1, n) for n in numbers))
 
     def partial(
         self, eqn: Equation, offsets: Sequence[Any], blocks: Sequence[Any]
@@ -196,24 +206,30 @@ class Scatter(Reduction):
         """Join a part of the updates with the operand, or with the identity."""
         block, indices, updates = blocks
         fold, axes = FOLDED[eqn.name], ScatterAxes.of(eqn)
-        *moves, later = offsets
+        moves, (*starts, later) = offsets[: block.ndim], offsets[block.ndim :]
         work = at_least_single(block.dtype) if fold.widened else block.dtype
         base = jnp.where(later > 0, fold.identity(work), block.astype(work))
         roles = [axes.role(d, n) for d, n in enumerate(eqn.inputs[0].shape)]
-        joined = fold.scatter(
-            base,
-            _shifted(eqn, axes, roles, moves, indices),
-            updates.astype(work),
-            eqn.params["dimension_numbers"],
-            mode=MODE.FILL_OR_DROP,
-        )
-        return (joined.astype(self.accumulators(eqn)[0]),)
+        places = _shifted(eqn, axes, roles, moves, indices)
+        how: dict[str, Any] = {"mode": MODE.FILL_OR_DROP}
+        dims = eqn.params["dimension_numbers"]
+        joined = fold.scatter(base, places, updates.astype(work), dims, **how)
+        joined = joined.astype(self.accumulators(eqn)[0])
+        if fold.join:
+            return (joined,)
+        before = jnp.full(block.shape, jnp.where(later > 0, -1, 0), np.int64)
+        numbers = _numbers(eqn, axes, starts, updates.shape)
+        return joined, lax.scatter_max(before, places, numbers, dims, **how)
 
     def combine(
         self, eqn: Equation, first: Sequence[Any], second: Sequence[Any]
     ) -> Sequence[Any]:
         """Join element by element."""
-        return (FOLDED[eqn.name].join(first[0], second[0]),)
+        join = FOLDED[eqn.name].join
+        if join:
+            return (join(first[0], second[0]),)
+        later = second[1] > first[1]
+        return tuple(jnp.where(later, b, a) for a, b in zip(first, second, strict=True))
 
     def finish(self, eqn: Equation, accumulators: Sequence[Any]) -> Sequence[Any]:
         """Round to the result's type."""
@@ -227,8 +243,8 @@ class Fold:
     scatter: Callable[..., Any]
     """Joins updates with elements."""
 
-    join: Callable[[Any, Any], Any]
-    """Joins the results of two parts."""
+    join: Callable[[Any, Any], Any] | None
+    """Joins the results of two parts; None: the last update wins."""
 
     identity: Callable[[Any], Any]
     """What changes nothing, in a type."""
@@ -246,13 +262,27 @@ def _one(dtype: Any) -> Any:
 
 
 FOLDED: Mapping[str, Fold] = {
+    "scatter": Fold(lax.scatter, None, _zero),
     "scatter-add": Fold(lax.scatter_add, lax.add, _zero, widened=True),
     "scatter-sub": Fold(lax.scatter_sub, lax.add, _zero, widened=True),
     "scatter-mul": Fold(lax.scatter_mul, lax.mul, _one, widened=True),
     "scatter-min": Fold(lax.scatter_min, lax.min, highest),
     "scatter-max": Fold(lax.scatter_max, lax.max, lowest),
 }
-"""Scatters whose updates can be joined in any order."""
+"""How scatters are carried across parts of their updates."""
+
+
+def _numbers(
+    eqn: Equation, axes: ScatterAxes, starts: Sequence[Any], shape: tuple[int, ...]
+) -> Any:
+    """Return the number, from 1, of each update of a part, in the part's shape."""
+    total: Any = 1
+    stride = 1
+    for i, start in reversed(list(zip(_walked(axes), starts, strict=True))):
+        along = lax.broadcasted_iota(np.int64, shape, axes.batch[i]) + start
+        total = total + along * stride
+        stride *= eqn.inputs[1].shape[i]
+    return total
 
 
 def _walked(axes: ScatterAxes) -> tuple[int, ...]:

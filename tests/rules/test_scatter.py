@@ -19,6 +19,7 @@ from tests.rules.helpers import (
     check_map,
     emit,
     equation,
+    fold,
     numbers,
     same,
 )
@@ -177,9 +178,37 @@ def test_walked_updates_of_batches_stay_in_their_batch() -> None:
     check_fold(eqn, Box((1, 1), (3, 4)), [[1, 2]], x, places, updates)
 
 
-def test_what_depends_on_the_order_of_the_updates_is_not_walked() -> None:
-    x, places, updates = numbers((6,), "f4"), np.zeros((3, 1), int), numbers((3,), "f4")
-    dims = lax.ScatterDimensionNumbers((), (0,), (0,))
-    eqn = equation(lambda x, i, u: lax.scatter(x, i, u, dims), x, places, updates)
-    rule: Any = RULES["scatter"]
+@settings(max_examples=8)
+@given(data=st.data())
+@pytest.mark.parametrize("mode", ["clip", "fill"])
+def test_of_walked_updates_of_one_element_the_last_wins(
+    data: st.DataObject, mode: str
+) -> None:
+    x = numbers((7, 5), np.float32)
+    rows = data.draw(st.lists(st.integers(-3, 9), min_size=6, max_size=6))
+    updates = numbers((2, 3, 5), np.float32, seed=1)
+    dims = lax.ScatterDimensionNumbers((2,), (0,), (0,))
+    places = np.asarray(rows).reshape(2, 3, 1)
+    eqn = equation(
+        lambda x, i, u: lax.scatter(x, i, u, dims, mode=mode), x, places, updates
+    )
+    wanted = x.copy()
+    for row, new in zip(rows, updates.reshape(6, 5), strict=True):
+        if mode == "clip" or 0 <= row < 7:
+            wanted[min(max(row, 0), 6)] = new
+    kept = data.draw(boxes((7, 5)))
+    cuts = data.draw(st.permutations([[1], [2]]))
+    (got,) = fold(eqn, kept, cuts, x, places, updates)
+    same(got, wanted[kept.slices])
+
+
+def test_windows_of_several_elements_are_not_walked() -> None:
+    x, places, updates = (
+        numbers((6,), "f4"),
+        np.zeros((3, 1), int),
+        np.ones((3, 2), "f4"),
+    )
+    dims = lax.ScatterDimensionNumbers((1,), (), (0,))
+    eqn = equation(lambda x, i, u: lax.scatter_add(x, i, u, dims), x, places, updates)
+    rule: Any = RULES["scatter-add"]
     assert not rule.can_fold(eqn)
