@@ -18,6 +18,7 @@ import numpy as np
 from jask.config import current
 from jask.execute.run import InMemory, ToFile, ToScratch
 from jask.hijax.diverted import DIVERTED  # noqa: F401 - it tells JAX what they mean
+from jask.hijax.gradients import gradient_path
 from jask.hijax.materialize import evaluate
 from jask.hijax.operand import as_operands
 from jask.hijax.type import is_disk, make_value, refuse_jax, register_value
@@ -175,7 +176,16 @@ class DiskArray:
     @property
     def filename(self) -> str | None:
         """The file that holds the array, or that `persist` will write; else None."""
-        return None if self._origin is None else str(self._origin)
+        place = self._place()
+        return None if place is None else str(place)
+
+    def _place(self) -> Path | None:
+        return gradient_path(self.node) if self._origin is None else self._origin
+
+    @property
+    def stored(self) -> Node:
+        """The node with the file that holds this; not part of the public API."""
+        return self.node if self._turned is None else _source(self._turned)
 
     def __repr__(self) -> str:
         """Return shape, dtype and state; never evaluates."""
@@ -408,8 +418,9 @@ def _is_kept(x: DiskArray, small: int) -> bool:
 
 
 def _destination(x: DiskArray, small: int) -> InMemory | ToScratch | ToFile:
-    if x._origin is not None and not isinstance(x.node, Source):
-        return ToFile(x._origin)
+    place = x._place()
+    if place is not None and not isinstance(x.node, Source):
+        return ToFile(place)
     return InMemory() if x.nbytes <= small else ToScratch()
 
 

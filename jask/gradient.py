@@ -13,7 +13,6 @@ eagerly instead, which takes two evaluations.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -22,6 +21,7 @@ import jax.numpy as jnp
 from jask._jax import Literal, is_lowering, run_equation
 from jask.array import DiskArray, persist_all
 from jask.hijax.apply import constant
+from jask.hijax.gradients import beside
 from jask.hijax.materialize import Materialize, in_memory, materialize
 from jask.hijax.type import is_disk
 from jask.transforms.arguments import ArgNums, Arguments
@@ -207,14 +207,9 @@ def _placed(grads: Any, chosen: Any) -> list[DiskArray]:
     placed = []
     for gradient, x in pairs:
         if isinstance(gradient, DiskArray) and isinstance(x, DiskArray):
-            gradient.place(grad_path(x))
+            gradient.place(beside(x.stored))
             placed.append(gradient)
     return placed
-
-
-def grad_path(x: DiskArray) -> Path | None:
-    """Return where the gradient with respect to an array is kept, if it has a file."""
-    return None if x.filename is None else Path(f"{x.filename}.grad")
 
 
 def _one_like(value: Any) -> Any:

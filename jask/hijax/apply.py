@@ -25,6 +25,7 @@ from jask.hijax.function import (
     freeze,
     shown,
 )
+from jask.hijax.gradients import mark_pulled_back, mark_sum
 from jask.hijax.materialize import dematerialize
 from jask.hijax.operand import Operand, as_operands, is_64_bit
 from jask.hijax.type import (
@@ -35,12 +36,15 @@ from jask.hijax.type import (
     make_value,
     node_of,
 )
-from jask.trace.graph import Call, Operation, Result, as_leaf
+from jask.trace.graph import Call, Node, Operation, Result, as_leaf
 
 __all__ = ["Op", "apply", "bind", "constant"]
 
 KEEP = 8192
 """Operations kept with their abstract results."""
+
+ADD = "add_any"
+"""The name of the operation that adds cotangents."""
 
 type Mask = tuple[bool, ...]
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -180,10 +184,15 @@ class Op(HiPrim):
         """Return lazy results; nothing is read."""
         operands = tuple(as_leaf(node_of(x)) for x in args)
         call = Call(self.operation, operands, here())
-        return tuple(
-            make_value(Result(t.shape, t.dtype, call, i))
-            for i, t in enumerate(self.out_aval)
-        )
+        results: list[Node] = [
+            Result(t.shape, t.dtype, call, i) for i, t in enumerate(self.out_aval)
+        ]
+        function = self.operation.function
+        if isinstance(function, Pullback):
+            results = mark_pulled_back(results, operands, function.wanted)
+        elif self.label == ADD:
+            results = [mark_sum(results[0], *operands)]
+        return tuple(map(make_value, results))
 
     # ---- derivatives
 
@@ -298,7 +307,7 @@ def constant(fn: Callable[..., Any], t: DiskArrayType, *, name: str) -> Any:
 
 
 def _add(x: Any, y: Any) -> Any:
-    return apply(jax.lax.add, x, y, name="add_any")
+    return apply(jax.lax.add, x, y, name=ADD)
 
 
 def _converted(x: Any, dtype: Any) -> Any:

@@ -3,7 +3,8 @@
 1. `jax.vmap` broadcasts what does not depend on the mapped argument, and turns a
    `cond` on a mapped predicate into selections.
 2. They bind a few primitives for that, on values of any type. For a disk array each of
-   these is an operation of the same meaning, lazy as all are.
+   these is an operation of the same meaning, lazy as all are. So are what users put
+   around values of any type: `stop_gradient` and `checkpoint_name`.
 
 Other primitives are refused: `jax.lax.sin(x)` would not tell the user what is on disk.
 """
@@ -17,7 +18,7 @@ from jask.hijax.type import is_disk
 
 __all__ = ["DIVERTED"]
 
-DIVERTED = ("broadcast_in_dim", "select_n")
+DIVERTED = ("broadcast_in_dim", "select_n", "stop_gradient", "name")
 """Primitives that transformations bind on disk arrays."""
 
 

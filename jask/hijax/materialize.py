@@ -351,8 +351,8 @@ class _Forget:
     def __init__(self, ticket: int) -> None:
         self.ticket = ticket
 
-    def __del__(self) -> None:
-        _parked.pop(self.ticket, None)
+    def __del__(self, parked: dict[int, _Parked] = _parked) -> None:
+        parked.pop(self.ticket, None)  # a default outlives the module at exit
 
 
 class _Open(threading.local):

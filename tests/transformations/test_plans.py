@@ -1,0 +1,124 @@
+"""The plan of value and gradient reads each source once; eager JAX reads it twice."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jask
+import jask.numpy as dnp
+from jask.stores.traffic import snapshot
+from jask.trace.counters import COUNTERS
+
+F32 = np.float32
+ROWS, COLUMNS = 2048, 16
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(ROWS, COLUMNS)).astype(F32)
+Y = (RNG.uniform(size=ROWS) > 0.5).astype(F32)
+
+
+def linear(np: Any, p: Any, x: Any, y: Any) -> Any:
+    return np.mean(np.square(x @ p["w"] + p["b"] - y))
+
+
+def ridge(np: Any, p: Any, x: Any, y: Any) -> Any:
+    return linear(np, p, x, y) + F32(0.1) * np.sum(np.square(p["w"]))
+
+
+def logistic(np: Any, p: Any, x: Any, y: Any) -> Any:
+    z = x @ p["w"] + p["b"]
+    return np.mean(np.logaddexp(F32(0), z) - y * z)
+
+
+def perceptron(np: Any, p: Any, x: Any, y: Any) -> Any:
+    h = np.tanh(x @ p["v"] + p["c"])
+    return np.mean(np.square(h @ p["u"] - y))
+
+
+def k_means(np: Any, p: Any, x: Any, y: Any) -> Any:
+    distance = np.sum(np.square(x[:, None, :] - p["v"].T[None]), axis=2)
+    return np.mean(np.min(distance, axis=1)) + F32(0) * np.mean(y)
+
+
+def factorisation(np: Any, p: Any, x: Any, y: Any) -> Any:
+    codes = np.tanh(x @ p["v"])
+    return np.mean(np.square(codes @ p["v"].T - x)) + F32(0) * np.mean(y)
+
+
+PARAMS = {
+    "w": jnp.asarray(RNG.normal(size=COLUMNS), F32),
+    "b": jnp.asarray(0.5, F32),
+    "v": jnp.asarray(RNG.normal(size=(COLUMNS, 4)), F32),
+    "c": jnp.asarray(RNG.normal(size=4), F32),
+    "u": jnp.asarray(RNG.normal(size=4), F32),
+}
+LOSSES = {
+    f.__name__: f for f in (linear, ridge, logistic, perceptron, k_means, factorisation)
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rows")
+    np.save(folder / "x.npy", X)
+    np.save(folder / "y.npy", Y)
+    return jask.open(folder / "x.npy"), jask.open(folder / "y.npy")
+
+
+def reads(f: Any, *args: Any) -> tuple[Any, float]:
+    """Return the result, and how often the sources were read."""
+    before = snapshot()
+    found = jax.block_until_ready(f(*args))
+    return found, (snapshot() - before).bytes_read / (X.nbytes + Y.nbytes)
+
+
+def same(got: Any, want: Any) -> None:
+    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(np.asarray(g), w, rtol=2e-3, atol=1e-5)
+
+
+FORMS = {
+    "jit": lambda f: jax.jit(jax.value_and_grad(f)),
+    "jask": jask.value_and_grad,
+    "eager": jax.value_and_grad,
+}
+USES = {
+    "linear": 2, "ridge": 3, "logistic": 2, "perceptron": 3, "k_means": 1,
+    "factorisation": 2,
+}  # fmt: skip
+"""How often a loss uses a parameter in memory: eager JAX asks for the gradient of each
+use by itself, after the value."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", LOSSES)
+def test_value_and_gradient_read_each_source_once(name, form, files):
+    loss = LOSSES[name]
+
+    def on_disk(p: Any, x: Any, y: Any) -> Any:
+        return jask.materialize(loss(dnp, p, x, y))
+
+    want = jax.value_and_grad(lambda p: loss(jnp, p, jnp.asarray(X), jnp.asarray(Y)))(
+        PARAMS
+    )
+    before = COUNTERS.evaluations
+    with jask.config(memory_budget="64MB", block_bytes=2**14):
+        got, times = reads(FORMS[form](on_disk), PARAMS, *files)
+    same(got, want)
+    assert times <= (1 + USES[name] if form == "eager" else 1) + 0.01
+    if form != "eager":
+        assert COUNTERS.evaluations == before + 1
+
+
+def test_forward_and_backward_can_be_explained_together(files):
+    x, y = files
+    text = jask.explain(jax.value_and_grad(linear_of))(PARAMS["w"], x, y)
+    first = text.splitlines()[0]
+    assert first.startswith("1 pass: reads")
+    assert jask.explain(linear_of)(PARAMS["w"], x, y).startswith("1 pass: reads")
+
+
+def linear_of(w: Any, x: Any, y: Any) -> Any:
+    return jask.materialize(dnp.mean(dnp.square(x @ w - y)))
