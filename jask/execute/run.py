@@ -32,7 +32,7 @@ from jask.plan.make import make_plan
 from jask.plan.picks import pick_rows
 from jask.trace.build import build, structure
 from jask.trace.counters import COUNTERS
-from jask.trace.graph import Node, Result, Source
+from jask.trace.graph import Handle, Node, Result, Source, walk
 from jask.trace.ir import Atom, Program, Var
 from jask.trace.rewrite import rewrite
 from jask.trace.structure import Structure
@@ -43,6 +43,7 @@ __all__ = [
     "InMemory",
     "ToFile",
     "ToScratch",
+    "check",
     "evaluate",
     "explain",
     "prepare",
@@ -193,6 +194,30 @@ def prepare(nodes: Sequence[Node], destinations: Sequence[Destination]) -> Prepa
         return _prepare(nodes, destinations, structure(nodes), limits)
 
 
+def check(nodes: Sequence[Node]) -> None:
+    """Raise MemoryBudgetError if no plan for these values fits the budget.
+
+    The leaves may be unknown yet: nothing is read or compiled. Where all that the graph
+    names is far below the budget, nothing is planned either.
+    """
+    limits = _limits(current())
+    if sum(n.nbytes for n in walk(nodes)) <= limits.memory // SMALL_SHARE:
+        return
+    found, to = structure(nodes), [InMemory()] * len(nodes)
+
+    def make(memory: int) -> Plan:
+        within = replace(limits, memory=memory)
+        _refuse_large(nodes, to, within)
+        program = _program(nodes, found, memory)
+        return _plan(program, found.leaves, [True] * len(nodes), within)
+
+    with kernel_device(), eagerly():
+        try:
+            make(limits.memory)
+        except MemoryBudgetError as error:
+            raise _advised(error, make) from None
+
+
 def _limits(settings: Settings) -> Limits:
     workers = settings.workers or len(os.sched_getaffinity(0))
     return Limits(
@@ -244,8 +269,7 @@ def _prepare(
     def make(memory: int) -> Prepared:
         within = replace(limits, memory=memory)
         _refuse_large(nodes, destinations, within)
-        program = view_leaves(rewrite(build(nodes, found)))
-        pick_rows(program, _leaf_places(program, found.leaves), memory // PICKED)
+        program = _program(nodes, found, memory)
         return _fit(program, found.leaves, kinds, within)
 
     try:
@@ -263,8 +287,15 @@ def _prepare(
     return prepared
 
 
+def _program(nodes: Sequence[Node], found: Structure, memory: int) -> Program:
+    """Return the program of a graph, rewritten for planning."""
+    program = view_leaves(rewrite(build(nodes, found)))
+    pick_rows(program, _leaf_places(program, found.leaves), memory // PICKED)
+    return program
+
+
 def _advised(
-    error: MemoryBudgetError, make: Callable[[int], Prepared]
+    error: MemoryBudgetError, make: Callable[[int], object]
 ) -> MemoryBudgetError:
     """Return the error with a budget that was tried and found large enough."""
     budget = error.budget
@@ -312,9 +343,14 @@ def _plan(
 
 def _leaf_places(program: Program, leaves: Sequence[Node]) -> dict[Var, Place]:
     places: dict[Var, Place] = {
-        v: "disk" if isinstance(n, Source) and n.store.on_disk else "memory"
+        v: "disk" if _is_on_disk(n) else "memory"
         for v, n in zip(program.leaves, leaves, strict=False)
     }
     places.update((p.leaf, "disk") for p in program.picks)
     places.update((v, "memory") for v in program.constants)
     return places
+
+
+def _is_on_disk(node: Node) -> bool:
+    """Return whether a leaf is in a file; what a handle names may be."""
+    return isinstance(node, Handle) or (isinstance(node, Source) and node.store.on_disk)

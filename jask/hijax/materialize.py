@@ -373,6 +373,7 @@ _open = _Open()
 def _emit(node: Node, out: Any) -> Any:
     """Emit the callback that evaluates a node, or join the open group."""
     _refuse_large(node)
+    run.check([node])
     leaves = traced_leaves([node])
     shape = jax.ShapeDtypeStruct(out.shape, out.dtype)
     if not leaves:

@@ -347,6 +347,35 @@ setattr(DiskArrayType, "_len", staticmethod(_length))  # noqa: B010
 setattr(DiskArrayType, "_iter", staticmethod(_rows))  # noqa: B010
 
 
+def _refuse_writing(name: str) -> Callable[..., NoReturn]:
+    """Return the method of tracers that says what needs a value."""
+
+    def refused(tracer: Any, *_: Any, **__: Any) -> NoReturn:
+        raise jax.errors.ConcretizationTypeError(
+            tracer,
+            f"{name}() needs the values of a disk array, which a traced function does "
+            f"not have. Return the array, and call {name}() on what comes out.",
+        )
+
+    return refused
+
+
+for _name in ("persist", "to_memmap", "item"):
+    setattr(DiskArrayType, _name, aval_method(_refuse_writing(_name)))
+
+
+def _refuse_filename(tracer: Any) -> NoReturn:
+    """Say why a tracer has no file; hasattr() is False, as without this message."""
+    msg = (
+        f"A traced disk array has no filename: a function is compiled once for all "
+        f"files of a shape; got {jax.typeof(tracer)}. Ask the array that is passed in."
+    )
+    raise AttributeError(msg)
+
+
+setattr(DiskArrayType, "filename", aval_property(_refuse_filename))  # noqa: B010
+
+
 def refuse_jax(x: Any) -> Any:
     """Refuse to become an ordinary JAX array: it would be loaded quietly.
 

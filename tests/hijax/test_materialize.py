@@ -143,3 +143,18 @@ def test_too_large_a_value_is_refused_while_lowering_or_running():
             materialize(x)
         with pytest.raises(MemoryBudgetError):
             jax.jit(materialize)(x)
+
+
+def test_a_program_that_does_not_fit_is_refused_while_lowering():
+    x = disk(np.eye(200), "float64")
+    f = jax.jit(lambda x: materialize(dnp.sum(dnp.linalg.inv(x))))
+    before = COUNTERS.snapshot()
+    with (
+        jask.config(memory_budget="100kB"),
+        pytest.raises(MemoryBudgetError, match=r"memory budget.*A budget of \d+ bytes"),
+    ):
+        f.lower(x)
+    after = COUNTERS.snapshot()
+    assert after["evaluations"] == before["evaluations"]
+    assert after["compiles"] == before["compiles"]
+    np.testing.assert_allclose(f(x), 200)

@@ -86,3 +86,16 @@ def test_a_traced_array_has_a_length_and_rows():
     assert total(x) == 45
     with pytest.raises(TypeError, match="0-d"):
         jax.jit(lambda x: len(x.sum()))(x)
+
+
+@pytest.mark.parametrize("name", ["persist", "to_memmap", "item"])
+def test_what_needs_values_is_refused_under_a_trace_by_name(name):
+    f = jax.jit(lambda x: getattr(x, name)())
+    with pytest.raises(jax.errors.ConcretizationTypeError, match=rf"{name}\(\) needs"):
+        f(jask.from_numpy(np.ones(3)))
+
+
+def test_a_tracer_has_no_filename_and_says_why():
+    f = jax.jit(lambda x: x.filename)
+    with pytest.raises(AttributeError, match=r"no filename: .*disk_f64\[3\]"):
+        f(jask.from_numpy(np.ones(3)))
