@@ -93,7 +93,7 @@ class Scatter(Reduction):
 
     def need(self, eqn: Equation, out: Box) -> Need:
         """Ask for the operand's box and the updates that may reach it."""
-        if any(0 in a.shape for a in eqn.inputs[1:]):
+        if 0 in eqn.inputs[2].shape:
             return Need((out, None, None), "untouched")
         axes = ScatterAxes.of(eqn)
         starts = _known_window(eqn, axes)
@@ -337,7 +337,7 @@ def _known_window(eqn: Equation, axes: ScatterAxes) -> tuple[int, ...] | None:
     plain = eqn.name != "scatter" or eqn.params["update_jaxpr"] is None
     if eqn.inputs[1].ndim != 1 or not plain:
         return None
-    index = known(eqn.inputs[1])
+    index = known(eqn.inputs[1]) if axes.indexed else ()
     if index is None:
         return None
     starts = [0] * eqn.inputs[0].ndim

@@ -212,3 +212,18 @@ def test_windows_of_several_elements_are_not_walked() -> None:
     eqn = equation(lambda x, i, u: lax.scatter_add(x, i, u, dims), x, places, updates)
     rule: Any = RULES["scatter-add"]
     assert not rule.can_fold(eqn)
+
+
+@pytest.mark.parametrize("name", SCATTERS)
+def test_a_scatter_without_an_index_reaches_everything(name):
+    """As `x.at[:].add(y)` is traced."""
+    dims = lax.ScatterDimensionNumbers((0,), (), ())
+    x, new = np.arange(1.0, 6, dtype="f4"), np.arange(3.0, 8, dtype="f4")
+    nowhere = np.zeros(0, "i4")
+    eqn = equation(lambda *xs: SCATTERS[name](*xs, dims), x, nowhere, new)
+    right = SCATTERS[name](x, nowhere, new, dims)
+    box = Box((1,), (4,))
+    need = RULES[name].need(eqn, box)
+    assert need.boxes[2] == box
+    (got,) = emit(eqn, box, [x, nowhere, new])
+    np.testing.assert_array_equal(got, right[1:4])
