@@ -1,0 +1,32 @@
+"""xarray: named axes and labels over a file larger than memory.
+
+Needs xarray. A DataArray holds a DiskArray as it is; its methods stay lazy.
+"""
+
+import numpy as np
+import xarray as xr
+
+import jask
+import jask.numpy as jnp
+
+rng = np.random.default_rng(0)
+values = rng.normal(15, 5, size=(3_650, 40, 20)).astype("float32")
+np.save("temperature.npy", values)  # 11.7 MB
+jask.set_memory_budget("4MB")
+
+temperature = xr.DataArray(
+    jask.open("temperature.npy"),
+    dims=("day", "y", "x"),
+    coords={"day": np.arange(3_650)},
+)
+anomaly = temperature - temperature.mean("day", skipna=False)
+assert isinstance(anomaly.data, jask.DiskArray)
+spread = anomaly.std(("y", "x"), skipna=False).sel(day=slice(100, 109))
+print(np.round(spread.values, 2))
+want = (values - values.mean(axis=0)).std(axis=(1, 2))[100:110]
+assert np.allclose(spread.values, want, rtol=1e-4)
+
+# functions: xr.apply_ufunc with those of jask.numpy
+growth = xr.apply_ufunc(jnp.exp, anomaly / 10)
+jask.save("growth.npy", growth.data)
+assert np.load("growth.npy").shape == values.shape
