@@ -9,15 +9,18 @@ So `jask.map` and `jask.scan` may walk rows in memory, block by block, with a fu
 that says `jask.numpy` or `jax.numpy`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax
+import numpy as np
 
-from jask._jax import Literal, as_function, run_equation
+from jask._jax import Jaxpr, Literal, as_function, run_equation
 from jask.hijax.apply import Op
 from jask.hijax.materialize import Dematerialize, Materialize
+from jask.trace.flatten import freeze
+from jask.trace.keys import numbers_of
 
 __all__ = ["Pure", "pure"]
 
@@ -26,17 +29,26 @@ __all__ = ["Pure", "pure"]
 class Pure:
     """A flat function of in-memory arrays: of what it closed over, then its arguments.
 
-    Two are equal if they were made of one piece of code and do the same.
+    Two are equal if they do the same: a function that is defined anew in each step of a
+    loop is one.
     """
 
-    origin: Any
-    """The code it was made of, or the function where that says more."""
-
-    text: str
-    """What it does, as JAX prints it."""
+    key: Hashable
+    """What it does, by value; see `key_of`."""
 
     closed: Any = field(compare=False)
     """The traced function."""
+
+    hashed: int = field(init=False, compare=False)
+    """The hash of the key, which may be long."""
+
+    def __post_init__(self) -> None:
+        """Compute the hash once."""
+        object.__setattr__(self, "hashed", hash(self.key))
+
+    def __hash__(self) -> int:
+        """Return the hash of the key."""
+        return self.hashed
 
     @property
     def loops(self) -> bool:
@@ -64,19 +76,77 @@ def pure(fn: Callable[..., Any], *args: Any) -> tuple[Pure, list[Any], Any] | No
     if any(_hides_disk_arrays(eqn) for eqn in closed.eqns):
         return None
     tree = jax.tree.structure(shape)
-    text = str(closed)
-    return Pure(_origin(fn, text), text, closed), list(closed.consts), tree
+    return Pure(key_of(closed), closed), list(closed.consts), tree
 
 
-def _origin(fn: Any, text: str) -> Any:
-    """Return what functions of one text must have in common to do the same.
+def key_of(jaxpr: Jaxpr) -> Hashable:
+    """Return what a jaxpr does, by value; what cannot be compared equals itself only.
 
-    A function that is defined anew in each step of a loop has the same code. What JAX
-    prints leaves out derivative rules and callbacks, which are the function's own.
+    The text of a jaxpr would not do: it leaves out derivative rules, callbacks, long
+    constants and what operations on disk arrays are made of.
+
+    Examples
+    --------
+    >>> jaxprs = [jax.make_jaxpr(lambda x: x * 2.0)(1.0) for _ in range(2)]
+    >>> key_of(jaxprs[0]) == key_of(jaxprs[1])
+    True
     """
-    function = getattr(fn, "fn", fn)
-    hidden = any(word in text for word in ("custom_", "callback", " at 0x"))
-    return fn if hidden else getattr(function, "__code__", fn)
+    numbers: dict[Any, int] = {}
+
+    def use(atom: Any) -> Hashable:
+        if isinstance(atom, Literal):
+            return (atom.aval, _constant(atom.val))
+        return numbers.setdefault(atom, len(numbers))
+
+    def make(variables: Sequence[Any]) -> Hashable:
+        return tuple((use(v), v.aval) for v in variables)
+
+    heads = make(jaxpr.constvars), make(jaxpr.invars)
+    steps = tuple(
+        (
+            eqn.primitive,
+            eqn.ctx,
+            _by_value(eqn.params),
+            tuple(map(use, eqn.invars)),
+            make(eqn.outvars),
+        )
+        for eqn in jaxpr.eqns
+    )
+    return heads, steps, tuple(map(use, jaxpr.outvars))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Itself:
+    """Something that equals itself only."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def _by_value(param: Any) -> Hashable:
+    """Return a parameter of an equation, by value where that is possible."""
+    if isinstance(param, Jaxpr):
+        return key_of(param), tuple(map(_constant, param.consts))
+    if isinstance(param, Mapping):
+        return tuple((k, _by_value(param[k])) for k in sorted(param, key=str))
+    if isinstance(param, (tuple, list)):
+        return (type(param).__name__, *map(_by_value, param))
+    try:
+        return freeze(param)
+    except TypeError:
+        return _Itself(param)
+
+
+def _constant(value: Any) -> Hashable:
+    """Return the elements of a constant in memory; others equal themselves only."""
+    if isinstance(value, (jax.Array, np.ndarray, np.generic, int, float, complex)):
+        return freeze(np.asarray(numbers_of(value)))
+    return _Itself(value)
 
 
 def _hides_disk_arrays(eqn: Any) -> bool:

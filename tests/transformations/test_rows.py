@@ -153,6 +153,31 @@ def test_derivative_rules_that_do_not_show_are_told_apart():
     assert (gradient(2.0), gradient(3.0)) == (2, 3)
 
 
+def lifted(k: Any) -> Any:
+    times = jask.lift(lambda r: r * k)
+    return lambda r: jask.materialize(times(r))
+
+
+def with_table(k: Any) -> Any:
+    table = np.ones(5000, F32)
+    table[2500] = k
+    return jax.jit(lambda r: r * jnp.max(table))
+
+
+def called_back(k: Any) -> Any:
+    shape = jax.ShapeDtypeStruct((3,), F32)
+    return lambda r: jax.pure_callback(
+        lambda r: np.asarray(r) * k, shape, r, vmap_method="sequential"
+    )
+
+
+@pytest.mark.parametrize("times", [lifted, with_table, called_back])
+def test_what_a_jaxpr_does_not_show_tells_functions_apart(times):
+    x = jask.from_numpy(A)
+    for k in (F32(2), F32(3)):
+        same(jask.map(times(k), x), A * k)
+
+
 def test_a_constant_that_every_block_uses_is_one_gradient(x):
     before = COUNTERS.evaluations
     jax.grad(
