@@ -39,10 +39,15 @@ class Pieces(NamedTuple):
         wanted = {v: self.places[v] for v in outputs}
         return all_roots(self.program, cut, wanted, self.places)
 
-    def tiled(self, tile: tuple[int, ...]) -> Pass:
-        """Return the pass over all roots, with tiles of this shape."""
+    def tiled(self, tile: tuple[int, ...] | dict[int, int]) -> Pass:
+        """Return the pass over all roots, with tiles of this shape.
+
+        The shape is that of the grid, or says how long a tile is along an axis of each
+        length, where the order of the grid does not matter.
+        """
         p = make_pass(self.roots(), self.links)
-        p.tile, p.order = tile, tuple(range(len(tile)))
+        p.tile = tuple(tile[n] for n in p.grid) if isinstance(tile, dict) else tile
+        p.order = tuple(range(len(p.grid)))
         return p
 
 

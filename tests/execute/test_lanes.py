@@ -1,0 +1,134 @@
+"""A pass: each block is read once where it can be, results do not depend on threads."""
+
+import threading
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jask.geometry.box import Box
+from tests.execute.pieces import Counted, prepared, run_pass, traced
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 24)).astype("f4")
+MANY = RNG.standard_normal((3000, 8)).astype("f4")
+V = RNG.standard_normal(24).astype("f4")
+
+
+def ran(fn: Any, arrays: Any, tile: Any, workers: int):
+    found = traced(fn, *arrays)
+    sources = dict(zip(found.program.leaves, map(Counted, arrays), strict=True))
+    results, steps = run_pass(prepared(found.tiled(tile), workers), sources)
+    return results, steps, list(sources.values())
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 16])
+def test_every_tile_is_read_computed_and_written_once(workers: int):
+    (out,), steps, (x,) = ran(lambda x: jnp.exp(x) + 1, [X], (16, 10), workers)
+    np.testing.assert_allclose(out, np.exp(X) + 1, rtol=1e-6)
+    assert steps == 9
+    assert len(x.boxes) == len(set(x.boxes)) == 9
+    assert sum(b.size for b in x.boxes) == X.size
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_what_every_step_needs_is_read_once_for_all_workers(workers: int):
+    (out,), _, (_, v) = ran(lambda x, v: x * v, [X, V], (4, 24), workers)
+    np.testing.assert_array_equal(out, X * V)
+    assert v.boxes == [Box((0,), (24,))]
+
+
+def test_a_block_that_stays_is_not_read_again():
+    (out,), _, (_, v) = ran(lambda x, v: x + v[:, None], [X.T, V], (8, 10), 1)
+    np.testing.assert_array_equal(out, X.T + V[:, None])
+    assert v.boxes == [Box((0,), (8,)), Box((8,), (16,)), Box((16,), (24,))]
+
+
+def test_the_next_block_is_hinted_at_while_one_is_computed():
+    _, _, (x,) = ran(lambda x: x + 1, [X], (10, 24), 1)
+    assert x.hints == x.boxes[1:]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_a_fold_joins_what_the_workers_have(workers: int):
+    tile = {3000: 700, 8: 5}
+    (out,), steps, (x,) = ran(lambda x: jnp.sum(x, 0), [MANY], tile, workers)
+    np.testing.assert_allclose(out, MANY.sum(0, dtype="f8"), rtol=1e-6, atol=1e-5)
+    assert (steps, len(x.boxes)) == (10, 10)
+
+
+def test_a_fold_has_the_same_bits_on_every_run():
+    tile = {3000: 100, 8: 8}
+    runs = [ran(lambda x: jnp.sum(x, 0), [MANY], tile, 3)[0][0] for _ in range(5)]
+    assert len({r.tobytes() for r in runs}) == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_carries_from_tile_to_tile(reverse: bool, workers: int):
+    whole = np.arange(5000, dtype="i8").reshape(2500, 2)
+
+    right = whole[::-1].cumsum(0)[::-1] if reverse else whole.cumsum(0)
+    found = traced(lambda x: jax.lax.cumsum(x, 0, reverse=reverse), whole)
+    assert [r.kind for r in found.roots()] == ["scan"]
+    sources = {found.program.leaves[0]: Counted(whole)}
+    results, _ = run_pass(prepared(found.tiled((300, 2)), workers), sources)
+    np.testing.assert_array_equal(results[0], right)
+
+
+class Broken:
+    """A source or sink that fails at one box, and counts the others."""
+
+    def __init__(self, array: Any, after: int) -> None:
+        self.inner, self.after, self.calls = Counted(array), after, 0
+        self.lock = threading.Lock()
+
+    def _count(self) -> None:
+        with self.lock:
+            self.calls += 1
+            if self.calls > self.after:
+                raise OSError(5, "broken")
+
+    def read(self, box: Box, buffer: Any) -> None:
+        self._count()
+        self.inner.read(box, buffer)
+
+    def write(self, box: Box, block: Any) -> None:
+        assert block.shape == box.shape
+        self._count()
+
+    def prefetch(self, box: Box) -> None:
+        pass
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("what", ["read", "write"])
+def test_an_error_stops_all_workers_at_their_next_step(what: str, workers: int):
+    found = traced(lambda x: x + 1, X)
+    ready = prepared(found.tiled((1, 24)), workers)
+    broken, (leaf,) = Broken(X, after=5), found.program.leaves
+    outputs = [v for r in ready.p.roots for v in r.outputs]
+    source = broken if what == "read" else Counted(X)
+    sinks = {v: [broken] for v in outputs} if what == "write" else None
+    with pytest.raises(OSError, match="broken"):
+        run_pass(ready, {leaf: source}, sinks)
+    assert 6 <= broken.calls <= 6 + workers
+
+
+def test_an_error_in_a_scan_frees_those_that_wait_for_their_turn():
+    whole = np.arange(5000, dtype="i8").reshape(2500, 2)
+    found = traced(lambda x: jnp.cumsum(x, 0), whole)
+    sources = {found.program.leaves[0]: Broken(whole, after=3)}
+    with pytest.raises(OSError, match="broken"):
+        run_pass(prepared(found.tiled((10, 2)), 4), sources)
+
+
+def test_all_who_want_a_value_get_its_blocks():
+    found = traced(lambda x: x + 1, X)
+    ready = prepared(found.tiled((16, 24)))
+    sinks = [Broken(X, after=99), Broken(X, after=99)]
+    (out,) = (v for r in ready.p.roots for v in r.outputs)
+    run_pass(ready, {found.program.leaves[0]: Counted(X)}, {out: sinks})
+    assert [s.calls for s in sinks] == [3, 3]

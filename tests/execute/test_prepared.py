@@ -1,0 +1,96 @@
+"""Prepared passes: the order of steps, few kernels, steps kept up to a limit."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jask.errors import MemoryBudgetError
+from jask.execute import prepared as module
+from jask.execute.kernel import Kernel, compile_step
+from jask.execute.prepared import Prepared, PreparedPass
+from jask.plan.ir import Limits
+from jask.trace.counters import COUNTERS
+from tests.execute.pieces import traced
+from tests.plan.programs import call, plan_of, source
+
+X = np.zeros((100, 30), "f4")
+
+
+def ready(fn, tile, order: tuple[int, ...] | None = None, of: Any = X):
+    p = traced(fn, of).tiled(tile)
+    p.order = order or p.order
+    return PreparedPass(p)
+
+
+def test_steps_walk_the_grid_in_the_order_of_the_loops():
+    rows_first = ready(jnp.sin, (50, 10), (0, 1))
+    assert [rows_first.index(i) for i in range(4)] == [(0, 0), (0, 1), (0, 2), (1, 0)]
+    columns_first = ready(jnp.sin, (50, 10), (1, 0))
+    assert [columns_first.index(i) for i in range(3)] == [(0, 0), (1, 0), (0, 1)]
+
+
+def test_interior_tiles_share_a_kernel_and_edges_have_their_own():
+    p = ready(lambda x: x + 1, (16, 30))
+    before = COUNTERS.compiles
+    steps = [p.step(i) for i in range(7)]
+    assert COUNTERS.compiles - before == 2
+    assert len({id(s.kernel) for s in steps[:6]}) == 1
+    assert steps[6].kernel is not steps[0].kernel
+
+
+def test_a_step_is_lowered_once_up_to_a_limit(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "KEEP_STEPS", 2)
+    p = ready(lambda x: x + 1, (10, 30))
+    assert p.step(1) is p.step(1)
+    assert p.step(2) is not p.step(2)
+    assert p.step(2).kernel is p.step(1).kernel
+
+
+def test_a_group_is_all_steps_of_one_kept_tile():
+    many = np.zeros((3000, 30), "f4")
+    p = ready(lambda x: jnp.sum(x, 0), {3000: 700, 30: 10}, of=many)
+    (root,) = p.p.roots
+    assert p.p.steps == 5 * 3
+    assert p.group_size(root) == 5
+
+
+def test_temporaries_that_are_larger_than_guessed_make_smaller_tiles(
+    monkeypatch: pytest.MonkeyPatch,
+):
+
+    def greedy(p, low) -> Kernel:
+        """XLA takes ten times the bytes of the tile."""
+        kernel = compile_step(p, low)
+        return Kernel(kernel.call, 10 * sum(x.box.size * 4 for x in low.loads))
+
+    monkeypatch.setattr(module, "compile_step", greedy)
+    plan, program = plan_of(
+        call(lambda x: jnp.exp(x) + 1, source((1 << 16,))), Limits(memory=1 << 18)
+    )
+    fitted = Prepared(program, plan)
+    assert fitted.plan.projected <= 1 << 18
+    assert fitted.plan.passes[0].tile < plan.passes[0].tile
+
+    monkeypatch.setattr(
+        module,
+        "compile_step",
+        lambda p, low: Kernel(compile_step(p, low).call, 1 << 19),
+    )
+    with pytest.raises(MemoryBudgetError, match="XLA's temporaries"):
+        Prepared(program, plan)
+
+
+def test_a_program_knows_whether_it_calls_back():
+    def host(x):
+        return jax.pure_callback(lambda a: a, jax.typeof(x), x)
+
+    def inside(x):
+        return jax.lax.fori_loop(0, 2, lambda _, y: host(y), x)
+
+    limits = Limits(memory=1 << 20)
+    for fn, calls in ((host, True), (inside, True), (jnp.linalg.qr, False)):
+        plan, program = plan_of(call(fn, source((8, 4))), limits)
+        assert Prepared(program, plan).calls_back == calls
