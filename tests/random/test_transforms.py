@@ -1,5 +1,6 @@
 """Draws under jit, grad and vmap."""
 
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -7,6 +8,8 @@ import numpy as np
 
 import jask
 import jask.numpy as jnp
+from jask.stores.traffic import snapshot
+from jask.trace.counters import COUNTERS
 
 KEY = jax.random.key(2)
 A = np.random.default_rng(0).normal(size=(29, 7)).astype("float32")
@@ -102,6 +105,52 @@ def test_a_scan_over_keys_draws_in_each_step():
     want = total(jax.random, jax.numpy.mean, lambda x: x)
     np.testing.assert_allclose(got[0], want[0], rtol=1e-6)
     np.testing.assert_allclose(got[1], want[1], rtol=1e-6)
+
+
+def test_a_lifted_function_takes_keys_under_jit_and_vmap():
+    noisy = jask.lift(lambda key, x: x + jax.random.uniform(key, x.shape, x.dtype))
+    keys = jax.random.split(KEY, 3)
+    want = jax.vmap(lambda key: A + jax.random.uniform(key, A.shape, A.dtype))(keys)
+    x = jask.from_numpy(A)
+    for run in (jax.vmap(noisy, (0, None)), jax.jit(jax.vmap(noisy, (0, None)))):
+        np.testing.assert_array_equal(np.asarray(run(keys, x)), want, strict=True)
+
+
+def test_gradients_with_respect_to_the_shape_of_a_gamma_distribution():
+    a = np.linspace(0.5, 3, 6, dtype="float32")
+
+    def total(module: Any, a: Any) -> Any:
+        return module.gamma(KEY, a, dtype="float32").sum()
+
+    got = jask.grad(lambda a: total(jask.random, a))(jask.from_numpy(a))
+    want = jax.grad(lambda a: total(jax.random, a))(a)
+    np.testing.assert_allclose(np.asarray(got), want, rtol=1e-4)
+
+
+def test_dropout_in_a_training_step_reads_the_file_once(tmp_path: Path):
+    a = np.random.default_rng(1).normal(size=(40_000, 16)).astype("float32")
+    np.save(tmp_path / "a.npy", a)
+    x = jask.open(tmp_path / "a.npy")
+
+    def loss(module: Any, xp: Any, w: Any, x: Any, key: Any) -> Any:
+        keep = module.bernoulli(key, 0.75, x.shape)
+        dropped = xp.where(keep, x / np.float32(0.75), np.float32(0))
+        return xp.mean((dropped @ w - 1) ** 2)
+
+    def on_disk(w: Any, x: Any, key: Any) -> Any:
+        return jask.materialize(loss(jask.random, jnp, w, x, key))
+
+    w = np.linspace(-1, 1, 16, dtype="float32")
+    step = jax.jit(jax.value_and_grad(on_disk))
+    before, moved = COUNTERS.opaque_steps, snapshot()
+    with jask.config(memory_budget=a.nbytes // 2):
+        value, slope = step(w, x, KEY)
+    assert (snapshot() - moved).bytes_read == a.nbytes
+    assert (snapshot() - moved).bytes_written == 0
+    assert COUNTERS.opaque_steps == before
+    want = jax.value_and_grad(lambda w: loss(jax.random, jax.numpy, w, a, KEY))(w)
+    np.testing.assert_allclose(value, want[0], rtol=1e-5)
+    np.testing.assert_allclose(slope, want[1], rtol=1e-4, atol=1e-6)
 
 
 def test_a_jaxpr_names_the_sampler():
