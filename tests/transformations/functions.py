@@ -30,16 +30,21 @@ def call(name: str, *args: Any, **kwargs: Any) -> Call:
     return Call(name, args, kwargs)
 
 
+def words(text: str) -> list[str]:
+    """Return the words of a text."""
+    return text.split()
+
+
 UNARY = [
     *(
         call(name, A)
-        for name in (
+        for name in words(
             "abs acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh "
-            "atan atanh absolute cbrt ceil conj conjugate copy cos cosh deg2rad degrees "
-            "exp exp2 expm1 fabs fix floor i0 imag log log10 log1p log2 negative "
+            "atan atanh absolute cbrt ceil conj conjugate copy cos cosh deg2rad "
+            "degrees exp exp2 expm1 fabs floor i0 imag log log10 log1p log2 negative "
             "positive rad2deg radians real reciprocal rint round sign sin sinc sinh "
             "sqrt square tan tanh trunc nan_to_num"
-        ).split()
+        )
         if name not in {"acosh", "arccosh"}
     ),
     call("acosh", B),
@@ -48,23 +53,25 @@ UNARY = [
 
 BINARY = [
     call(name, A, B)
-    for name in (
-        "add arctan2 atan2 copysign divide true_divide fmax fmin fmod float_power hypot "
-        "logaddexp logaddexp2 maximum minimum mod multiply pow power remainder subtract "
-        "floor_divide heaviside nextafter"
-    ).split()
+    for name in words(
+        "add arctan2 atan2 copysign divide true_divide fmax fmin fmod "
+        "float_power hypot logaddexp logaddexp2 maximum minimum mod multiply pow "
+        "power remainder subtract floor_divide heaviside nextafter"
+    )
     if name != "nextafter"
 ]
 
 REDUCTIONS = [
     *(
         call(name, A, axis=axis)
-        for name in "amax amin max mean min prod std sum var ptp median".split()
+        for name in words("amax amin max mean min prod std sum var ptp median")
         for axis in (0, None)
     ),
     *(
         call(name, NAN, axis=1)
-        for name in "nanmax nanmean nanmin nanprod nanstd nansum nanvar nanmedian".split()
+        for name in words(
+            "nanmax nanmean nanmin nanprod nanstd nansum nanvar nanmedian"
+        )
     ),
     call("average", A, axis=1, weights=V),
     call("quantile", A, F32(0.3), axis=1),
@@ -82,11 +89,14 @@ REDUCTIONS = [
     call("cov", A),
     call("corrcoef", A),
     call("unwrap", A, axis=1),
+    call("nancumprod", A, axis=1),
+    call("nanquantile", NAN, F32(0.3), axis=1),
+    call("nanpercentile", NAN, F32(30), axis=1),
 ]
 
 SHAPES = [
     call("append", A, B, axis=0),
-    call("atleast_1d", V[0]),
+    call("atleast_1d", np.asarray(V[0])),
     call("atleast_2d", V),
     call("atleast_3d", A),
     call("block", [[A, B]]),
@@ -130,6 +140,12 @@ SHAPES = [
     call("vstack", [A, B]),
     call("vander", V, 3),
     call("delete", A, 1, axis=0),
+    call("array_split", A, 3, axis=1),
+    call("dsplit", A[None, :, :], 2),
+    call("meshgrid", V, A[0]),
+    call("linspace", A, B, 3, dtype=np.dtype("float32")),
+    call("geomspace", A, B, 3),
+    call("logspace", A, B, 3),
 ]
 
 PRODUCTS = [
@@ -161,25 +177,31 @@ PRODUCTS = [
     call("linalg.svdvals", M),
     call("linalg.vector_norm", A),
     call("fft.irfft", A, axis=1),
+    call("linalg.tensorinv", S, ind=1),
+    call("linalg.tensorsolve", S, V[:3]),
 ]
 
 CHOICES = [
-    call("choose", np.asarray([0, 1, 0, 1]), [A[0], A[1]]),
+    call("choose", np.asarray([0, 1, 0, 1]), [A[0], A[1]], mode="clip"),
     call("clip", A, F32(0.3), F32(0.7)),
     call("compress", np.asarray([True, False, True]), A, axis=0, size=2),
-    call("extract", A > F32(0.5), A, size=4),
+    call("extract", F32(0.5) < A, A, size=4),
     call("interp", A, np.asarray([0.0, 0.5, 1.0], F32), M[0]),
     call("partition", A, 2, axis=1),
     call("polyval", V, A),
     call("polyadd", V, V),
+    call("polysub", V, A[0]),
+    call("top_k", A, 2),
+    call("around", A),
+    call("minmax", A),
     call("polymul", V, V),
     call("polyder", V),
     call("polyint", V),
-    call("select", [A > F32(0.6), A < F32(0.4)], [A, B], F32(9)),
+    call("select", [F32(0.6) < A, F32(0.4) > A], [A, B], F32(9)),
     call("sort", A, axis=1),
     call("take", A, np.asarray([2, 0]), axis=0),
     call("take_along_axis", A, np.asarray([[0], [1], [2]]), axis=1),
-    call("where", A > F32(0.5), A, B),
+    call("where", F32(0.5) < A, A, B),
     call("astype", A, np.dtype("float64")),
     call("ldexp", A, np.asarray(2, np.int32)),
 ]
@@ -190,16 +212,42 @@ CALLS = {
 }
 """By name and number."""
 
-WITHOUT_A_ROW = {
-    "all": "boolean or integer results, or creation: no derivatives",
-    **dict.fromkeys(
-        (
-            "fft ifft rfft fft2 ifft2 fftn ifftn rfft2 irfft2 rfftn irfftn hfft ihfft "
-            "fftshift ifftshift"
-        ).split(),
-        "complex: derivatives are tested through irfft",
-    ),
-    **dict.fromkeys(
-        "fill_diagonal put put_along_axis place".split(), "a scatter; `.at` is tested"
-    ),
-}
+WITHOUT_A_ROW = frozenset(
+    words(
+        # results are booleans, integers or bits
+        "bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor "
+        "equal greater greater_equal less less_equal logical_and logical_or "
+        "logical_xor not_equal allclose argpartition argwhere array_equal "
+        "array_equiv bincount bitwise_count bitwise_not digitize flatnonzero gcd "
+        "invert isclose iscomplex isneginf isposinf isreal lcm left_shift lexsort "
+        "nanargmax nanargmin packbits right_shift unpackbits argmax argmin "
+        "count_nonzero nonzero searchsorted isin argsort bitwise_invert isfinite "
+        "isinf isnan logical_not signbit all any linalg.matrix_rank histogram "
+        "histogram2d histogram_bin_edges histogramdd "
+        # they make arrays, indices or types, or tell facts
+        "array asarray from_dlpack empty empty_like eye full full_like ones "
+        "ones_like zeros zeros_like can_cast finfo iinfo isdtype result_type "
+        "diag_indices_from iscomplexobj isrealobj ndim shape size "
+        "tril_indices_from triu_indices_from __array_namespace_info__ array_repr "
+        "array_str bartlett blackman diag_indices frombuffer fromfile fromfunction "
+        "fromiter fromstring get_printoptions hamming hanning identity indices "
+        "isscalar issubdtype iterable ix_ kaiser mask_indices printoptions "
+        "promote_types ravel_multi_index set_printoptions tri tril_indices "
+        "triu_indices unravel_index broadcast_shapes arange fft.fftfreq "
+        "fft.rfftfreq "
+        # the shape of the result depends on values
+        "intersect1d setdiff1d setxor1d trim_zeros union1d unique unique_all "
+        "unique_counts unique_inverse unique_values roots poly "
+        # complex results; the derivatives are tried through irfft
+        "angle sort_complex linalg.eig linalg.eigvals fft.fft fft.fft2 fft.fftn "
+        "fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn fft.ifftshift "
+        "fft.ihfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn "
+        # they take a function, or change their argument
+        "apply_along_axis apply_over_axes piecewise fill_diagonal place put "
+        "put_along_axis "
+        # JAX has no derivative, or no unique one
+        "nextafter spacing frexp modf divmod polydiv polyfit linalg.lstsq "
+        "linalg.qr linalg.svd linalg.eigh linalg.cond "
+    )
+)
+"""What has no derivatives to try, by reason."""
