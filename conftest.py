@@ -16,6 +16,9 @@ from jask.config import current, set_memory_budget
 collect_ignore = [] if find_spec("optax") else ["docs/training.md"]
 """Pages whose examples need a package that is not there."""
 
+collect_ignore_glob = ["docs/examples/*.py"]
+"""Scripts, which tests/docs runs each in a process of its own."""
+
 
 @pytest.fixture(autouse=True)
 def _as_a_user_sees_it(
