@@ -178,8 +178,16 @@ def _is_gram(eqn: Equation, blocks: Sequence[Any], dtype: DType) -> bool:
     axes = Axes.of(eqn)
     down = axes.left_contract == axes.right_contract == (0,)
     rows, columns = blocks[0].shape
-    real = dtype.kind == "f" and blocks[0].dtype == dtype
-    return down and real and columns in GRAM_WIDTHS and rows >= 2 * GRAM_ROWS
+    same = blocks[0].dtype == dtype and _keeps_sums(dtype)
+    return down and same and columns in GRAM_WIDTHS and rows >= 2 * GRAM_ROWS
+
+
+def _keeps_sums(dtype: DType) -> bool:
+    """Return whether products and partial sums may be rounded to this type.
+
+    XLA keeps those of float16 in single precision: 300 * 300 is not infinite there.
+    """
+    return dtype.kind == "f" and dtype.itemsize >= 4
 
 
 def _gram(eqn: Equation, block: Any, dtype: DType) -> Any:
@@ -221,9 +229,10 @@ def _thin(eqn: Equation, blocks: Sequence[Any], dtype: DType) -> bool:
         return False
     widths = [prod(b.shape[1:]) for b in blocks]
     tall = blocks[0].shape[0] >= 4 * max(widths)
-    same = {np.dtype(b.dtype) for b in blocks} == {np.dtype(dtype)}
+    types = {np.dtype(b.dtype) for b in blocks} | {np.dtype(dtype)}
+    same = len(types) == 1 and _keeps_sums(np.dtype(dtype))
     flat = all(b.ndim <= 2 for b in blocks)
-    return flat and tall and same and dtype.kind == "f" and min(widths) <= THIN
+    return flat and tall and same and min(widths) <= THIN
 
 
 register(["dot_general"], DotGeneral())
