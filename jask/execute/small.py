@@ -24,11 +24,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jask.config import current
 from jask.execute.host import is_exact, run_exactly
 from jask.execute.kernel import compile_small
 from jask.geometry.box import Box
-from jask.rules._table import RULES
+from jask.rules._table import RULES, Need
 from jask.rules.elementwise import Elementwise, Same
 from jask.stores.memory import MemoryStore
 from jask.trace.flatten import freeze
@@ -37,7 +36,7 @@ from jask.trace.graph import Dense, Node, Result, Source
 from jask.trace.ir import Atom, Equation, Literal, Program, Var
 from jask.trace.structure import Key
 
-__all__ = ["KEEP_BYTES", "Frontier", "Small", "held", "is_candidate", "make_small"]
+__all__ = ["KEEP_BYTES", "Frontier", "Small", "is_candidate", "make_small"]
 
 type Array = np.ndarray[Any, Any]
 
@@ -55,6 +54,9 @@ MOST_ISLANDS = 3
 
 BARRIER_EVERY = 16
 """Equations between optimization barriers, as in planned kernels."""
+
+_NO_NEED = Need(())
+"""What the rule of an elementwise primitive looks at besides its blocks: nothing."""
 
 
 def is_candidate(key: Key) -> bool:
@@ -182,7 +184,7 @@ def _staged(program: Program) -> list[Stage] | None:
             exact[stage].append(eqn)
             known.update((v, stage) for v in eqn.outputs)
             continue
-        elementwise = isinstance(RULES.get(eqn.name), Elementwise)
+        elementwise = type(RULES.get(eqn.name)) is Elementwise
         if not (elementwise and inputs and _is_frozen(eqn)):
             return None
         shape = eqn.outputs[0].shape
@@ -324,8 +326,8 @@ def _applied(eqn: Equation, env: Mapping[Var, Any]) -> Sequence[Any]:
     if eqn.name == "div" and isinstance(eqn.inputs[1], Literal):
         # XLA would multiply by the divisor's reciprocal
         operands[1] = jax.lax.optimization_barrier(operands[1])
-    made = eqn.primitive.bind(*operands, **eqn.params)
-    return list(made) if eqn.primitive.multiple_results else [made]
+    made = RULES[eqn.name].emit(eqn, (), _NO_NEED, (), operands)
+    return list(made) if isinstance(made, list | tuple) else [made]
 
 
 class _Kernels:
@@ -352,31 +354,6 @@ _kernels = _Kernels()
 
 
 # ---- values in memory
-
-
-def held(node: Node) -> Array | None:
-    """Return the elements of a small array that are in memory already; else None.
-
-    Where a size of blocks is forced, nothing is small.
-    """
-    settings = current()
-    if settings.block_bytes is not None or node.nbytes > KEEP_BYTES:
-        return None
-    if isinstance(node, Result):
-        return node.value
-    if isinstance(node, Dense):
-        return _value(node) if _is_ready(node.value) else None
-    in_memory = isinstance(node, Source) and isinstance(node.store, MemoryStore)
-    return _value(node) if in_memory else None
-
-
-def _is_ready(value: Any) -> bool:
-    """Return whether an operand has its elements, so that reading them never waits."""
-    if not isinstance(value, jax.Array):
-        return True
-    if isinstance(value, jax.core.Tracer) or value.is_deleted():
-        return False
-    return bool(value.is_ready())  # type: ignore[attr-defined]
 
 
 def _value(node: Node) -> Array:
