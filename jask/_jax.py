@@ -115,7 +115,7 @@ keyed_gamma = Primitive("keyed_gamma")
 JAX's `random_gamma`."""
 
 
-def _keyed_gamma_type(keys: Any, a: Any, **_: Any) -> Any:  # noqa: ARG001
+def _keyed_gamma_type(keys: Any, a: Any, **_: Any) -> Any:  # noqa: ARG001 (it does not matter for the type)
     return core.ShapedArray(a.shape, a.dtype)
 
 

@@ -246,7 +246,7 @@ class DiskArray:
         found: np.memmap[Any, Any] = _store(self.node).mapped(self.shape)
         return found
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001 (NumPy's signature)
         """Evaluate for NumPy; MemoryBudgetError if it does not fit the budget."""
         if copy is False:
             msg = "A DiskArray cannot become a NumPy array without a copy."

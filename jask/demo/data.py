@@ -79,7 +79,7 @@ def grown_digits(folder: Path, size: int, seed: int) -> Split:
 
 def _originals() -> tuple[Array, Array]:
     # Imported here: it takes a second, which `python -m jask info` need not wait.
-    from sklearn.datasets import load_digits  # noqa: PLC0415
+    from sklearn.datasets import load_digits  # noqa: PLC0415 (an extra)
 
     images, labels = load_digits(return_X_y=True)
     return images.astype(np.float32), labels.astype(np.int32)

@@ -103,7 +103,7 @@ def _pad(eqn: Equation, operands: Sequence[Array]) -> Sequence[Array]:
     return [out]
 
 
-def _iota(eqn: Equation, operands: Sequence[Array]) -> Sequence[Array]:  # noqa: ARG001
+def _iota(eqn: Equation, operands: Sequence[Array]) -> Sequence[Array]:  # noqa: ARG001 (every primitive's signature)
     out, axis = eqn.outputs[0], eqn.params["dimension"]
     count = np.arange(out.shape[axis], dtype=np.int64).astype(out.dtype)
     along = [1] * out.ndim
@@ -111,7 +111,7 @@ def _iota(eqn: Equation, operands: Sequence[Array]) -> Sequence[Array]:  # noqa:
     return [np.broadcast_to(count.reshape(along), out.shape)]
 
 
-def _empty(eqn: Equation, operands: Sequence[Array]) -> Sequence[Array]:  # noqa: ARG001
+def _empty(eqn: Equation, operands: Sequence[Array]) -> Sequence[Array]:  # noqa: ARG001 (every primitive's signature)
     return [np.zeros(eqn.outputs[0].shape, eqn.outputs[0].dtype)]
 
 
@@ -130,7 +130,7 @@ def _dynamic_slice(eqn: Equation, operands: Sequence[Array]) -> Sequence[Array]:
 
 
 def _dynamic_update_slice(
-    eqn: Equation,  # noqa: ARG001
+    eqn: Equation,  # noqa: ARG001 (every primitive's signature)
     operands: Sequence[Array],
 ) -> Sequence[Array]:
     value, update, *starts = operands

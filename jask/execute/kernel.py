@@ -142,7 +142,7 @@ def _compile(
     quick: bool,
 ) -> Kernel:
     COUNTERS.compiles += 1
-    with jax.enable_x64(True), warnings.catch_warnings():  # noqa: FBT003
+    with jax.enable_x64(True), warnings.catch_warnings():  # noqa: FBT003 (JAX's own signature)
         warnings.filterwarnings("ignore", "Some donated buffers were not usable")
         lowered = jax.jit(fn, donate_argnums=donate, keep_unused=True).lower(*specs)
         compiled = lowered.compile(_QUICK if quick else None)

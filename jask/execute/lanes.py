@@ -141,7 +141,7 @@ class _Lane:
         run = self.pass_run
         try:
             device = kernel_device(workers=run.p.workers)
-            with device, jax.enable_x64(True), LEDGER.inside():  # noqa: FBT003
+            with device, jax.enable_x64(True), LEDGER.inside():  # noqa: FBT003 (JAX's own signature)
                 for i in range(self.number, run.steps, run.workers):
                     if run.stop.is_set():
                         return

@@ -1,4 +1,4 @@
-"""Cover several demanded boxes of one value by few boxes to compute.
+"""Cover several needed boxes of one value by few boxes to compute.
 
 1. Two boxes are joined when their hull costs little more than both. How far apart two
    boxes are may change from tile to tile; only hulls of few shapes come of it, so that

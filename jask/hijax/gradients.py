@@ -24,7 +24,7 @@ from jask.trace.graph import Call, Handle, Node, Operation, Result, Source
 __all__ = ["beside", "gradient_path", "mark_pulled_back", "mark_sum"]
 
 
-def _first(gradient: jax.Array, array: jax.Array) -> jax.Array:  # noqa: ARG001
+def _first(gradient: jax.Array, array: jax.Array) -> jax.Array:  # noqa: ARG001 (an operand all the same)
     return gradient
 
 

@@ -80,7 +80,7 @@ class Materialize(HiPrim):
         (value,) = evaluate([x.node])
         return in_memory(value, self.out_aval.dtype)
 
-    def vjp_fwd(self, nonzero: Any, /, x: Any) -> tuple[Any, None]:  # noqa: ARG002
+    def vjp_fwd(self, nonzero: Any, /, x: Any) -> tuple[Any, None]:  # noqa: ARG002 (JAX's signature)
         """Return the value; nothing is kept."""
         return self(x), None
 
@@ -98,7 +98,7 @@ class Materialize(HiPrim):
         """Add the cotangent as a disk array."""
         x.accum(Dematerialize.of(ct))
 
-    def batch(self, axis_data: Any, args: Any, dims: Any) -> tuple[Any, Any]:  # noqa: ARG002
+    def batch(self, axis_data: Any, args: Any, dims: Any) -> tuple[Any, Any]:  # noqa: ARG002 (JAX's signature)
         """Return the values of all elements."""
         value = Materialize.of(args[0], dtype=self.out_aval.dtype)
         return value, axis_of(dims[0])
@@ -125,7 +125,7 @@ class Dematerialize(HiPrim):
         value = x if isinstance(x, jax.Array) else np.asarray(x, t.dtype)
         return make_value(Dense(t.shape, t.dtype, value))
 
-    def vjp_fwd(self, nonzero: Any, /, x: Any) -> tuple[Any, None]:  # noqa: ARG002
+    def vjp_fwd(self, nonzero: Any, /, x: Any) -> tuple[Any, None]:  # noqa: ARG002 (JAX's signature)
         """Return the disk array; nothing is kept."""
         return self(x), None
 
@@ -143,7 +143,7 @@ class Dematerialize(HiPrim):
         """Add the cotangent, in memory."""
         x.accum(Materialize.of(ct))
 
-    def batch(self, axis_data: Any, args: Any, dims: Any) -> tuple[Any, Any]:  # noqa: ARG002
+    def batch(self, axis_data: Any, args: Any, dims: Any) -> tuple[Any, Any]:  # noqa: ARG002 (JAX's signature)
         """Return all elements as a disk array."""
         return Dematerialize.of(*args), dims[0]
 

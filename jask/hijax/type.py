@@ -152,7 +152,7 @@ class DiskArrayType(HiType):
 
     # ---- mapped axes
 
-    def dec_rank(self, size: int | None, spec: Any) -> "DiskArrayType":  # noqa: ARG002
+    def dec_rank(self, size: int | None, spec: Any) -> "DiskArrayType":  # noqa: ARG002 (JAX's signature)
         """Return the type of one element along an axis."""
         axis = axis_of(spec)
         if axis is None:
@@ -195,8 +195,8 @@ class DiskArrayType(HiType):
 
     def str_short(
         self,
-        short_dtypes: bool = False,  # noqa: ARG002, FBT001, FBT002
-        mesh_axis_types: bool = False,  # noqa: ARG002, FBT001, FBT002
+        short_dtypes: bool = False,  # noqa: ARG002, FBT001, FBT002 (JAX's signature)
+        mesh_axis_types: bool = False,  # noqa: ARG002, FBT001, FBT002 (JAX's signature)
     ) -> str:
         """Return how a jaxpr shows the type."""
         return f"disk_{short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
@@ -343,8 +343,8 @@ def _rows(tracer: Any) -> Iterator[Any]:
     return (tracer[i] for i in range(_length(tracer)))
 
 
-setattr(DiskArrayType, "_len", staticmethod(_length))  # noqa: B010
-setattr(DiskArrayType, "_iter", staticmethod(_rows))  # noqa: B010
+setattr(DiskArrayType, "_len", staticmethod(_length))  # noqa: B010 (no type checker knows it)
+setattr(DiskArrayType, "_iter", staticmethod(_rows))  # noqa: B010 (no type checker knows it)
 
 
 def _refuse_writing(name: str) -> Callable[..., NoReturn]:
@@ -373,7 +373,7 @@ def _refuse_filename(tracer: Any) -> NoReturn:
     raise AttributeError(msg)
 
 
-setattr(DiskArrayType, "filename", aval_property(_refuse_filename))  # noqa: B010
+setattr(DiskArrayType, "filename", aval_property(_refuse_filename))  # noqa: B010 (no type checker knows it)
 
 
 def refuse_jax(x: Any) -> Any:
@@ -386,4 +386,4 @@ def refuse_jax(x: Any) -> Any:
     raise TypeError(_refusal(jax.typeof(x)))
 
 
-setattr(DiskArrayType, "__jax_array__", aval_method(refuse_jax))  # noqa: B010
+setattr(DiskArrayType, "__jax_array__", aval_method(refuse_jax))  # noqa: B010 (no type checker knows it)

@@ -92,7 +92,7 @@ def _divmod(x: Array, y: Any) -> tuple[Array, Array]:
     return binary.floor_divide(x, y), binary.remainder(x, y)
 
 
-def astype(self: Array, dtype: Any, copy: bool = True, device: Any = None) -> Array:  # noqa: FBT001, FBT002
+def astype(self: Array, dtype: Any, copy: bool = True, device: Any = None) -> Array:  # noqa: FBT001, FBT002 (the standard's signature)
     """Return the values converted to another dtype."""
     return dtypes.astype(self, dtype, copy=copy, device=device)
 

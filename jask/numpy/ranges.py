@@ -119,8 +119,8 @@ def linspace(  # noqa: PLR0917 - the order of jax.numpy
     stop: Operand,
     /,
     num: int = 50,
-    endpoint: Any = True,  # noqa: FBT002
-    retstep: Any = False,  # noqa: FBT002
+    endpoint: Any = True,  # noqa: FBT002 (NumPy's signature)
+    retstep: Any = False,  # noqa: FBT002 (NumPy's signature)
     dtype: Any = None,
     axis: int = 0,
     *,

@@ -10,7 +10,7 @@ from math import prod
 
 from jask.geometry.box import Box
 from jask.plan.ir import MiB, Pass, Place, Root
-from jask.plan.lower import Load, demand
+from jask.plan.lower import Load, needed
 from jask.rules._table import RULES
 from jask.trace.ir import Equation, Literal, Var
 
@@ -129,7 +129,7 @@ def survey(p: Pass, tile: tuple[int, ...], places: Mapping[Var, Place]) -> Surve
         (n - 1) // 2 if all(a in r.axes for r in p.roots) else 0
         for a, n in enumerate(counts)
     ]
-    domains, instances, loads = demand(tiled, middle)
+    domains, instances, loads = needed(tiled, middle)
     axes = _dependence(tiled, middle, loads)
     outs = tuple(
         _out_cost(r, d, places)
@@ -162,7 +162,7 @@ def _dependence(
             continue
         near = list(middle)
         near[a] += -1 if near[a] else 1
-        others = set(demand(p, near)[2])
+        others = set(needed(p, near)[2])
         for found, load in zip(axes, loads, strict=True):
             if load not in others:
                 found.add(a)

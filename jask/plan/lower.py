@@ -1,7 +1,7 @@
 """Bounds inference for one tile: what to load and compute, and in which shapes.
 
 1. Each root that runs on this tile says which boxes of its operands it needs.
-2. Walking the equations backwards, the boxes demanded of one value are covered by few
+2. Walking the equations backwards, the boxes needed of one value are covered by few
    boxes; each is computed once and says what it needs in turn.
 3. What reaches a leaf is loaded. Everything that depends on the tile's position goes
    into one vector of run-time integers, so that equal shapes share a kernel.
@@ -116,13 +116,13 @@ def spans_of(p: Pass, index: Sequence[int]) -> list[tuple[int, int]]:
     ]
 
 
-def demand(
+def needed(
     p: Pass, index: Sequence[int]
 ) -> tuple[list[Box | None], list[tuple[Equation, Box, Need]], list[Load]]:
     """Return the parts of the domains, the equations and the loads of one tile."""
     low = _Lowering(p)
     domains, _ = low.start(index)
-    instances = low.demand()
+    instances = low.needed()
     return domains, instances, low.loads()
 
 
@@ -141,7 +141,7 @@ class _Lowering:
 
     def run(self, index: Sequence[int]) -> Lowered:
         domains, heads = self.start(index)
-        instances = self.demand()
+        instances = self.needed()
         loads = self.loads()
         for i, (eqn, box, _) in enumerate(instances):
             for out in eqn.outputs:
@@ -204,7 +204,7 @@ class _Lowering:
             self.place[var, box] = home
         return boxes
 
-    def demand(self) -> list[tuple[Equation, Box, Need]]:
+    def needed(self) -> list[tuple[Equation, Box, Need]]:
         instances: list[tuple[Equation, Box, Need]] = []
         for eqn in reversed(self.p.equations):
             live = [o for o in eqn.outputs if o in self.wanted]

@@ -100,7 +100,7 @@ def extreme(block: Any, axes: Sequence[int], *, largest: bool) -> Any:
     if block.dtype.itemsize < 4:
         return marked(block, value)
     total = lax.reduce_sum(block, tuple(axes))  # is NaN if any element is: a fast test
-    suspect = jnp.any(total != total)  # noqa: PLR0124
+    suspect = jnp.any(total != total)  # noqa: PLR0124 (is it NaN?)
     return lax.cond(suspect, marked, lambda _, value: value, block, value)
 
 

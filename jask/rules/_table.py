@@ -97,7 +97,7 @@ class Reduction(Rule):
     copies: ClassVar[int] = 0
     """How many copies of its operand's block `partial` makes on the way."""
 
-    def can_fold(self, eqn: Equation) -> bool:  # noqa: ARG002
+    def can_fold(self, eqn: Equation) -> bool:  # noqa: ARG002 (others look at it)
         """Return whether this equation can end a pass."""
         return True
 

@@ -26,8 +26,8 @@ class BroadcastInDim(Rule):
         self,
         eqn: Equation,
         shape: tuple[int, ...],
-        need: Need,  # noqa: ARG002
-        offsets: Sequence[Any],  # noqa: ARG002
+        need: Need,  # noqa: ARG002 (every rule's signature)
+        offsets: Sequence[Any],  # noqa: ARG002 (every rule's signature)
         blocks: Sequence[Any],
     ) -> Any:
         """Broadcast the block to the block's shape."""

@@ -1,6 +1,6 @@
 """Elementwise primitives: an element of the result is made from one of each operand.
 
-lax broadcasts axes of length 1 and operands without axes by itself, so demand is
+lax broadcasts axes of length 1 and operands without axes by itself, so need is
 clipped there. The table at the end is the whole specification.
 """
 
@@ -23,9 +23,9 @@ class Elementwise(Rule):
     def emit(
         self,
         eqn: Equation,
-        shape: tuple[int, ...],  # noqa: ARG002
-        need: Need,  # noqa: ARG002
-        offsets: Sequence[Any],  # noqa: ARG002
+        shape: tuple[int, ...],  # noqa: ARG002 (every rule's signature)
+        need: Need,  # noqa: ARG002 (every rule's signature)
+        offsets: Sequence[Any],  # noqa: ARG002 (every rule's signature)
         blocks: Sequence[Any],
     ) -> Any:
         """Apply the primitive to the blocks."""
@@ -47,10 +47,10 @@ class Same(Elementwise):
 
     def emit(
         self,
-        eqn: Equation,  # noqa: ARG002
-        shape: tuple[int, ...],  # noqa: ARG002
-        need: Need,  # noqa: ARG002
-        offsets: Sequence[Any],  # noqa: ARG002
+        eqn: Equation,  # noqa: ARG002 (every rule's signature)
+        shape: tuple[int, ...],  # noqa: ARG002 (every rule's signature)
+        need: Need,  # noqa: ARG002 (every rule's signature)
+        offsets: Sequence[Any],  # noqa: ARG002 (every rule's signature)
         blocks: Sequence[Any],
     ) -> Any:
         """Return the block."""
@@ -73,7 +73,7 @@ class Bitcast(Rule):
         self,
         eqn: Equation,
         shape: tuple[int, ...],
-        need: Need,  # noqa: ARG002
+        need: Need,  # noqa: ARG002 (every rule's signature)
         offsets: Sequence[Any],
         blocks: Sequence[Any],
     ) -> Any:

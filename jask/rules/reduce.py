@@ -224,7 +224,7 @@ class ArgReduction(AxisReduction):
         wanted = lax.expand_dims(value, (axis,))
         hit = block == wanted
         if jnp.issubdtype(block.dtype, jnp.inexact):
-            hit |= (wanted != wanted) & (block != block)  # noqa: PLR0124
+            hit |= (wanted != wanted) & (block != block)  # noqa: PLR0124 (is it NaN?)
         number = lax.broadcasted_iota(np.int32, block.shape, axis)
         limit = np.int32(block.shape[axis])
         return value, lax.reduce_min(jnp.where(hit, number, limit), (axis,))

@@ -212,7 +212,7 @@ def _most_open() -> int:
 
 def _open(path: Path, flags: int) -> int:
     """Open a file, closing unused ones when there are too many."""
-    global _held  # noqa: PLW0603
+    global _held  # noqa: PLW0603 (a count of this module's own)
     with _lock:
         _make_room(_most_open() - 1)
         fd = at_any_cost(lambda: os.open(path, flags), path)
@@ -278,7 +278,7 @@ def _reopen(handle: _Handle) -> None:
 
 
 def _shut(handle: _Handle) -> None:
-    global _held  # noqa: PLW0603
+    global _held  # noqa: PLW0603 (a count of this module's own)
     fd, handle.fd = handle.fd, -1
     if fd >= 0:
         os.close(fd)

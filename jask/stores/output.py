@@ -171,7 +171,7 @@ def _create(target: Path) -> tuple[Path, int]:
     while True:
         name = f"{_prefix(target)}{unique_name()}{_SUFFIX}"
         temporary = target.with_name(name)
-        fd = at_any_cost(lambda: os.open(temporary, flags, 0o666), target)  # noqa: B023
+        fd = at_any_cost(lambda: os.open(temporary, flags, 0o666), target)  # noqa: B023 (called at once)
         if claim(fd, temporary):
             return temporary, fd
         os.close(fd)
@@ -179,7 +179,7 @@ def _create(target: Path) -> tuple[Path, int]:
 
 def _remove_abandoned(target: Path) -> None:
     prefix = _prefix(target)
-    names = at_any_cost(lambda: os.listdir(target.parent), target)  # noqa: PTH208
+    names = at_any_cost(lambda: os.listdir(target.parent), target)  # noqa: PTH208 (names are enough)
     for name in names:
         if name.startswith(prefix) and name.endswith(_SUFFIX):
             left = target.with_name(name)

@@ -234,7 +234,7 @@ def _make_directory(base: Path) -> tuple[Path, int]:
         made = Path(tempfile.mkdtemp(prefix=f"jask-{unique_name()}-", dir=base))
         lock = made / _LOCK_FILE
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
-        fd = at_any_cost(lambda: os.open(lock, flags, 0o600), lock)  # noqa: B023
+        fd = at_any_cost(lambda: os.open(lock, flags, 0o600), lock)  # noqa: B023 (called at once)
         if claim(fd, lock):
             return made, fd
         os.close(fd)

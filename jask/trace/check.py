@@ -41,7 +41,7 @@ def result_types(eqn: Equation) -> list[tuple[tuple[int, ...], Any]]:
     if eqn.primitive is None:
         return FOLDS[eqn.name](eqn)
     operands = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in eqn.inputs]
-    with jax.enable_x64(True):  # noqa: FBT003
+    with jax.enable_x64(True):  # noqa: FBT003 (JAX's own signature)
         out = jax.eval_shape(partial(eqn.primitive.bind, **eqn.params), *operands)
     return [(o.shape, o.dtype) for o in jax.tree.leaves(out)]
 

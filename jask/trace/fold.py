@@ -57,7 +57,7 @@ def _by_numpy(name: str, values: Sequence[Scalar], dtype: Any) -> Scalar | None:
 
 
 def _by_jax(step: Step, values: Sequence[Scalar]) -> Scalar:
-    with jax.ensure_compile_time_eval(), jax.enable_x64(True):  # noqa: FBT003
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True):  # noqa: FBT003 (JAX's own signature)
         operands = [jax.numpy.asarray(v) for v in values]
         return np.asarray(step.primitive.bind(*operands, **step.params))
 

@@ -22,7 +22,7 @@ from tests.rules.helpers import boxes
 from tests.trace.graphs import program_for
 
 X = np.arange(6 * 5 * 4, dtype="f4").reshape(6, 5, 4)
-I = np.array([[5, 0], [2, 2], [-1, 3]])  # noqa: E741
+I = np.array([[5, 0], [2, 2], [-1, 3]])  # noqa: E741 (indices)
 J = np.array([3, 0])
 
 # name: a function of an array and two index arrays

@@ -10,7 +10,7 @@ import jask
 import jask.numpy as jnp
 from tests.numpy.samples import GRID, assert_equal, disk
 
-I, J = np.asarray([0, 2, -2]), np.asarray([[1], [0]])  # noqa: E741
+I, J = np.asarray([0, 2, -2]), np.asarray([[1], [0]])  # noqa: E741 (indices)
 
 BASIC: list[Any] = [
     1,

@@ -12,7 +12,7 @@ import jask
 import jask.numpy as jnp
 from tests.numpy.samples import assert_equal, disk
 
-I = np.asarray([7, -3, 2], np.int32)  # noqa: E741
+I = np.asarray([7, -3, 2], np.int32)  # noqa: E741 (indices)
 F = np.asarray([0.5, -2.0, 4.0])
 
 ARITHMETIC = [

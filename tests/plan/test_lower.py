@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import pytest
 
 from jask.geometry.box import Box
-from jask.plan.lower import demand, lower, spans_of
+from jask.plan.lower import lower, needed, spans_of
 from tests.plan.pieces import pieces
 from tests.plan.programs import source
 
@@ -74,9 +74,9 @@ def test_what_no_root_asks_for_is_not_loaded():
 
 
 @pytest.mark.parametrize("index", [(0,), (6,)])
-def test_demand_is_the_same_walk_without_the_kernel(index: tuple[int, ...]):
+def test_what_is_needed_is_the_same_walk_without_the_kernel(index: tuple[int, ...]):
     p = pieces(lambda x: x[2:] - x[:-2], V).tiled((16,))
-    domains, instances, loads = demand(p, index)
+    domains, instances, loads = needed(p, index)
     low = lower(p, index)
     assert (tuple(domains), tuple(loads)) == (low.domains, low.loads)
     assert [(e.number, b.shape) for e, b, _ in instances] == [

@@ -34,7 +34,7 @@ def npy(array: Array, directory: Path, stored: Any = None) -> Path:
 class TestMemoryStore(StoreTests):
     writable = False
 
-    def make(self, array: Array, directory: Path) -> Store:  # noqa: ARG002
+    def make(self, array: Array, directory: Path) -> Store:  # noqa: ARG002 (it needs no file)
         return MemoryStore(array)
 
 

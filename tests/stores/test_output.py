@@ -49,7 +49,7 @@ def open_saved(path: Path, value: float) -> Any:
 def all_descriptors_taken() -> Iterator[None]:
     """Leave this process no descriptor but those that stores hold and can close."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    few = max(int(n) for n in os.listdir("/proc/self/fd")) + 4  # noqa: PTH208
+    few = max(int(n) for n in os.listdir("/proc/self/fd")) + 4  # noqa: PTH208 (names are enough)
     resource.setrlimit(resource.RLIMIT_NOFILE, (few, hard))
     taken = []
     try:
