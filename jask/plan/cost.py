@@ -146,7 +146,11 @@ def survey(p: Pass, tile: tuple[int, ...], places: Mapping[Var, Place]) -> Surve
         _copies(p, domains),
         sum(load.box.size for load in loads)
         + sum(b.size for _, b in blocks)
-        + sum(d.size for d in domains if d is not None),
+        + sum(
+            _looked_at(r, d)
+            for r, d in zip(p.roots, domains, strict=True)
+            if d is not None
+        ),
         _compute(p, domains, blocks),
         largest,
         largest_dot,
@@ -251,7 +255,7 @@ def _compute(
         if root.eqn is not None and root.eqn.name == "dot_general":
             seconds += _dot_seconds(root.domain, domain.shape)
         else:
-            seconds += domain.size * ELEMENT
+            seconds += _looked_at(root, domain) * ELEMENT
     for eqn, box in blocks:
         if eqn.name == "dot_general":
             inner = _contracted(eqn)
@@ -259,6 +263,14 @@ def _compute(
                 (*eqn.outputs[0].shape, *inner), (*box.shape, *inner)
             )
     return seconds
+
+
+def _looked_at(root: Root, domain: Box) -> int:
+    """Return the elements of a part of a domain; of an indexed one, of its sides."""
+    if root.kind != "reduce" or root.rule.kind != "indexed":
+        return domain.size
+    kept = root.result_box(domain).size
+    return kept + domain.size // kept
 
 
 def _contracted(eqn: Equation) -> tuple[int, ...]:
