@@ -56,6 +56,9 @@ class Case:
     sums: int = 0
     """Rounded additions in a chain: their error is relative to the largest element."""
 
+    either_zero: bool = False
+    """Whether a zero may have either sign: both are equal to what compares."""
+
     check: Callable[[Call, Any], None] | None = None
     """For results that are not unique: raises unless they are right for the call."""
 

@@ -180,7 +180,7 @@ def _chosen(draw: st.DrawFn) -> Call:
 CASES = [
     *_unary(),
     *_binary(),
-    Case("clip", _clipped(), ulps=1),
+    Case("clip", _clipped(), either_zero=True),
     Case("where", _chosen()),
     Case(
         "astype",

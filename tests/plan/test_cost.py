@@ -80,9 +80,8 @@ def test_one_step_and_large_products_have_one_worker():
     for n, large in ((side, False), (side + 1, True)):
         found = pieces(jnp.matmul, source((n, n)), source((n, n)))
         p = found.tiled((n, n, n))
-        if p.roots[0].kind == "reduce":
-            assert is_product(p.roots[0]) == large
-            assert workers_for(p, 4, 10) == (1 if large else 4)
+        assert is_product(p.roots[0]) == large
+        assert workers_for(p, 4, 10) == (1 if large else 4)
 
 
 def test_a_shifted_load_depends_on_the_axis_that_moves_it():
