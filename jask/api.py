@@ -13,11 +13,12 @@ import numpy as np
 
 from jask.array import DiskArray, _source, persist_all, to_disk
 from jask.execute import run
+from jask.gradient import first_nodes
 from jask.hijax.apply import apply
 from jask.hijax.binding import settled
 from jask.hijax.function import Frozen, freeze, thaw
 from jask.hijax.materialize import evaluate
-from jask.hijax.type import make_value
+from jask.hijax.type import is_disk, make_value
 from jask.stores.open import open_store
 
 __all__ = ["explain", "lift", "open", "persist", "save"]
@@ -173,13 +174,20 @@ def persist(*arrays: Any) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def explain(*arrays: DiskArray) -> str:
+@overload
+def explain(function: Callable[..., Any], /) -> Callable[..., str]: ...
+@overload
+def explain(*arrays: Any) -> str: ...
+def explain(*arrays: Any) -> Any:
     """Return the plan of evaluating arrays as one program, in words; reads nothing.
+
+    `explain(function)(*args)` is the plan of what a call of a function evaluates first:
+    of `jask.value_and_grad(f)`, forward and backward together.
 
     Parameters
     ----------
     arrays
-        DiskArrays or in-memory arrays of any shape and dtype.
+        DiskArrays or in-memory arrays of any shape and dtype; or one function of them.
 
     Returns
     -------
@@ -199,7 +207,36 @@ def explain(*arrays: DiskArray) -> str:
     ...     print(explain(jask.from_numpy(np.ones(3)) * 2).splitlines()[0])
     1 pass: reads 0 B (least possible 0 B), writes 0 B (least possible 0 B), ...
     """
+    if len(arrays) == 1 and not is_disk(arrays[0]) and callable(arrays[0]):
+        return _explained(arrays[0])
     return run.explain(settled([to_disk(x).node for x in arrays]))
+
+
+def _explained(function: Callable[..., Any]) -> Callable[..., str]:
+    """Return a function that explains what a call of another evaluates."""
+
+    @wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> str:
+        leaves, tree = jax.tree.flatten((args, kwargs))
+        mask = [isinstance(x, _OPERANDS) for x in leaves]
+
+        def call(*given: Any) -> Any:
+            values = iter(given)
+            pairs = zip(leaves, mask, strict=True)
+            full = [next(values) if m else x for x, m in pairs]
+            positional, named = jax.tree.unflatten(tree, full)
+            found = function(*positional, **named)
+            return [x for x in jax.tree.leaves(found) if isinstance(x, _OPERANDS)]
+
+        given = [x for x, m in zip(leaves, mask, strict=True) if m]
+        with jax.disable_jit():
+            closed = jax.make_jaxpr(call)(*given)
+        nodes = settled(first_nodes(closed, given))
+        if not nodes:
+            return "Nothing is evaluated."
+        return run.explain(nodes)
+
+    return wrapped
 
 
 class _Lifted:

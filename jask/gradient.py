@@ -24,6 +24,7 @@ from jask.hijax.apply import constant
 from jask.hijax.gradients import beside
 from jask.hijax.materialize import Materialize, in_memory, materialize
 from jask.hijax.type import is_disk
+from jask.trace.graph import Node
 from jask.transforms.arguments import ArgNums, Arguments
 
 __all__ = ["grad", "value_and_grad"]
@@ -272,6 +273,17 @@ def interpret(closed: Any, args: Sequence[Any]) -> list[Any]:
             (out,) = eqn.outvars
             env[out] = in_memory(value, out.aval.dtype)
     return [_read(env, atom) for atom in jaxpr.outvars]
+
+
+def first_nodes(closed: Any, args: Sequence[Any]) -> list[Node]:
+    """Return what running a jaxpr on lazy arrays evaluates first, as one program."""
+    jaxpr = closed.jaxpr if hasattr(closed, "jaxpr") else closed
+    env = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    env |= dict(zip(jaxpr.invars, args, strict=True))
+    _, noted = _round(_needed(jaxpr), env)
+    known = [env[v] for v in jaxpr.outvars if not isinstance(v, Literal) and v in env]
+    nodes = [x.node for _, x in noted]
+    return nodes + [x.node for x in known if isinstance(x, DiskArray)]
 
 
 def _needed(jaxpr: Any) -> list[Any]:
