@@ -108,3 +108,13 @@ def test_rows_by_indices_read_the_matrix_once(
         read = (snapshot() - before).bytes_read
     np.testing.assert_array_equal(got, x[ROWS, COLUMNS])
     assert read <= 1.05 * x.nbytes
+
+
+def test_a_walk_takes_large_parts_of_both_sides(tmp_path: Path) -> None:
+    length = 2_000_000
+    np.memmap(tmp_path / "x.bin", "f4", "w+", shape=(length,)).flush()  # sparse
+    x = jask.DiskArray(tmp_path / "x.bin", (length,), "f4")
+    with jask.config(memory_budget="4MB", workers=2):
+        node = x[np.zeros(length // 2, int)].node
+        (walk,) = prepare([node], [ToScratch()]).plan.passes
+    assert walk.steps <= 200  # of 8 MB and 4 MB, two blocks of each at a time in 4 MB
