@@ -123,8 +123,8 @@ def _can_be_joined(thread: threading.Thread) -> bool:
 PROCESS = Process()
 """The state of this process."""
 
-weakref.finalize(
-    PROCESS, int
-)  # has `weakref` register what it does at the end: after us
+# The first finalizer has `weakref` register what it does at the end. `atexit` runs last
+# what was registered first: so finalizers run after us.
+weakref.finalize(PROCESS, int)
 atexit.register(PROCESS.end)
 os.register_at_fork(before=PROCESS.before_fork, after_in_child=PROCESS.after_fork)

@@ -124,7 +124,7 @@ def evaluated(
     @functools.wraps(function)
     def eager(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
-        if any(bound.arguments.get(name) is not None for name in FIXES_SHAPE):
+        if any(bound.arguments.get(given) is not None for given in FIXES_SHAPE):
             return call_bound(function, name, bound, traced)
         if streamed is not None:
             return streamed(*bound.args, **bound.kwargs)

@@ -26,13 +26,7 @@ type Operand = Any
 type Axis = int | Sequence[int] | None
 """One axis, several, or all."""
 
-MAKER_MODULE = __name__
-
 STREAMS = "Reads nothing until a value is asked for; then streams in one pass."
-IN_MEMORY = (
-    "Reads nothing until a value is asked for; then needs its operands in memory and\n"
-    "    raises MemoryBudgetError if they do not fit."
-)
 
 
 def call(

@@ -149,7 +149,9 @@ _STEPS: Mapping[str, Callable[[Ranges], Range | None]] = {
 """From the ranges of the operands that are needed to the range of the result."""
 
 
-def needs_of(eqn: Equation, columns: int, rows: Sequence[Range]) -> list[Range | None]:
+def index_bounds(
+    eqn: Equation, columns: int, rows: Sequence[Range]
+) -> list[Range | None]:
     """Return the bounds of each component of the index vectors in these rows."""
     indices = eqn.inputs[1]
     return [

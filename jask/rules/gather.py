@@ -22,7 +22,7 @@ from jax import lax
 from jask.geometry.box import Box
 from jask.rules._blocks import boxed, crop
 from jask.rules._table import Kind, Link, Need, Reduction, bind, register
-from jask.rules.bounds import needs_of
+from jask.rules.bounds import index_bounds
 from jask.trace.ir import Equation
 
 # ruff: noqa: ARG002 - the methods of a rule have one signature
@@ -237,7 +237,7 @@ def _reach(eqn: Equation, axes: GatherAxes, rows: Sequence[Span]) -> dict[int, S
     found: dict[int, Span] = {}
     if any(0 in a.shape for a in eqn.inputs):
         return found
-    ranges = needs_of(eqn, len(axes.indexed), rows)
+    ranges = index_bounds(eqn, len(axes.indexed), rows)
     for d, span in zip(axes.indexed, ranges, strict=True):
         if span is not None:
             size = eqn.params["slice_sizes"][d]
