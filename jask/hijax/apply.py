@@ -26,7 +26,7 @@ from jask.hijax.function import (
     shown,
 )
 from jask.hijax.gradients import mark_pulled_back, mark_sum
-from jask.hijax.materialize import dematerialize
+from jask.hijax.materialize import dematerialize, materialize
 from jask.hijax.operand import Operand, as_operands, is_64_bit
 from jask.hijax.type import (
     DiskArrayType,
@@ -75,7 +75,7 @@ def apply(
     Returns
     -------
     pytree of DiskArray
-        The results of `fn`, not evaluated.
+        The results of `fn`, not evaluated; random keys among them are.
 
     Examples
     --------
@@ -98,40 +98,34 @@ def bind(function: Any, operands: Sequence[Operand], *, x64: bool, name: str) ->
     """Apply a flat function to operands; returns its results as a pytree."""
     values = [o.value for o in operands]
     weak = tuple(o.weak for o in operands)
-    op, tree = _make_op(
+    op, tree, made = _make_op(
         function, tuple(o.aval for o in operands), weak, x64=x64, name=name
     )
     traced = any(isinstance(v, jax.core.Tracer) for v in values)
-    return jax.tree.unflatten(tree, op(*values) if traced else op.expand(*values))
+    results = op(*values) if traced else op.expand(*values)
+    if made is not None:  # keys among the results come to memory, where keys are
+        pairs = zip(results, made, strict=True)
+        results = [keys.key_of(materialize(x), g) if g else x for x, g in pairs]
+    return jax.tree.unflatten(tree, results)
 
 
 @lru_cache(maxsize=KEEP)
 def _make_op(
     function: Any, avals: tuple[Any, ...], weak: Mask, *, x64: bool, name: str
-) -> tuple["Op", Any]:
-    """Return the operation for operands of these types, and the tree of its results."""
+) -> tuple["Op", Any, keys.Generators | None]:
+    """Return the operation, the tree of its results, and which of these are keys."""
+    given = [
+        jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=w)
+        for a, w in zip(avals, weak, strict=True)
+    ]
     with jax.enable_x64(x64):
-        out = jax.eval_shape(
-            function,
-            *(
-                jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=w)
-                for a, w in zip(avals, weak, strict=True)
-            ),
-        )
-    leaves, tree = jax.tree.flatten(out)
-    outs = tuple(DiskArrayType(tuple(o.shape), _numeric(o, name)) for o in leaves)
-    return _named(name)(function, avals, outs, weak=weak, x64=x64), tree
-
-
-def _numeric(out: Any, name: str) -> np.dtype[Any]:
-    """Return the dtype of a result, which must not be of random keys."""
-    if isinstance(out.dtype, np.dtype):
-        return out.dtype
-    msg = (
-        f"{name} must return arrays of numbers; got {out.dtype}. Random keys stay in "
-        "memory: make and split them outside, with jax.random."
-    )
-    raise TypeError(msg)
+        leaves, tree = jax.tree.flatten(jax.eval_shape(function, *given))
+        made = keys.among(leaves)
+        if made is not None:
+            function = keys.Numbers(function)
+            leaves = jax.tree.leaves(jax.eval_shape(function, *given))
+    outs = tuple(DiskArrayType(tuple(o.shape), np.dtype(o.dtype)) for o in leaves)
+    return _named(name)(function, avals, outs, weak=weak, x64=x64), tree, made
 
 
 @cache
