@@ -1,7 +1,6 @@
 """A training loop leaves nothing behind and prepares nothing again."""
 
 import gc
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ import jask
 import jask.numpy as dnp
 from jask.hijax import materialize as hm
 from jask.hijax.handles import TABLE
-from jask.stores.scratch import usage
+from jask.stores.scratch import scratch_in_use
 from jask.trace.counters import COUNTERS
 from jask.trace.graph import Node
 
@@ -63,8 +62,8 @@ def walk(w: Any, x: Any, y: Any) -> Any:
 
 LOOPS: dict[str, tuple[Callable[..., Any], int]] = {
     "jit": (jax.jit(descent), 3000),
-    "jit, handles": (jax.jit(through_data), 500),
-    "jit, a loop": (jax.jit(walk), 200),
+    "jit, handles": (jax.jit(through_data), 300),
+    "jit, a loop": (jax.jit(walk), 100),
     "eager": (descent, 100),
     "jask.grad": (at_once, 100),
 }
@@ -80,9 +79,9 @@ def census() -> dict[str, int]:
         "handles": len(TABLE) - orphans,
         "parked values": len(hm._parked),
         "nodes": sum(isinstance(o, Node) for o in gc.get_objects()),
-        "descriptors": len(os.listdir("/proc/self/fd")),
+        "descriptors": len(list(Path("/proc/self/fd").iterdir())),
         "threads": threading.active_count(),
-        "scratch": usage(),
+        "scratch": scratch_in_use(),
     }
 
 
