@@ -88,7 +88,8 @@ def plan_of_step(params: Params, x: OnDisk, labels: OnDisk) -> str:
     on_disk = jax.tree.map(lambda p: jask.from_numpy(np.asarray(p)), params)
     value, pull_back = jax.vjp(lambda p: loss_on_disk(p, x, labels), on_disk)
     (slope,) = pull_back(jask.from_numpy(np.ones((), value.dtype)))
-    return jask.explain(value, *jax.tree.leaves(slope))
+    words: str = jask.explain(value, *jax.tree.leaves(slope))
+    return words
 
 
 def accuracy(params: Params, x: OnDisk, labels: OnDisk) -> float:
