@@ -9,6 +9,7 @@ import numpy as np
 from jask.algorithms.select import positions, select
 from jask.array import SMALL, DiskArray, from_numpy
 from jask.config import current
+from jask.errors import MemoryBudgetError
 from jask.execute.run import InMemory, ToScratch
 from jask.geometry.box import Box
 from jask.hijax.apply import apply
@@ -70,7 +71,12 @@ def fetch(name: str, *arrays: Any) -> list[np.ndarray[Any, Any]]:
     Under a trace there is nothing to evaluate: JAX's concretization error.
     """
     concrete(name, *arrays)
-    values = iter(evaluate([x.node for x in arrays if is_disk(x)]))
+    nodes = [x.node for x in arrays if is_disk(x)]
+    try:
+        values = iter(evaluate(nodes))
+    except MemoryBudgetError as error:
+        msg = f"{name} needs its operands in memory: {error}"
+        raise MemoryBudgetError(msg, error.budget) from None
     return [next(values) if is_disk(x) else np.asarray(x) for x in arrays]
 
 

@@ -7,7 +7,7 @@
    with every result stored that can be.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from jask.errors import MemoryBudgetError
 from jask.plan.axes import Links, make_pass
@@ -16,8 +16,8 @@ from jask.plan.ir import Limits, Pass, Place, Plan
 from jask.plan.merge import Merger
 from jask.plan.roots import all_roots
 from jask.plan.search import search
-from jask.rules._table import REFUSALS
-from jask.trace.ir import Program, Var
+from jask.rules._table import REFUSALS, RULES
+from jask.trace.ir import Equation, Program, Var
 from jask.trace.rewrite import online_softmax
 
 REREAD = 4
@@ -139,17 +139,27 @@ def _too_large(p: Pass, plan: Plan, links: Links) -> MemoryBudgetError:
     least = search(make_pass(p.roots, links), plan.places, plan.limits, 1).least
     budget = _round_up(int((least + plan.kept) * 1.25))
     names = ", ".join(r.label for r in p.roots)
-    why = "; ".join(
-        f"{r.eqn.name} at {r.eqn.source or 'unknown line'}: "
-        f"{REFUSALS.get(r.eqn.name, 'jask has no rule for it')}, so it runs in memory"
-        for r in p.roots
-        if r.kind == "opaque" and r.eqn is not None
-    )
+    why = "; ".join(_reasons(p))
     msg = (
         f"computing {names} needs at least {least} bytes at a time but the memory "
         f"budget leaves {memory} of {plan.limits.memory}{'; ' + why if why else ''}."
     )
     return MemoryBudgetError(msg, budget)
+
+
+def _reasons(p: Pass) -> Iterator[str]:
+    """Yield what in a pass cannot be cut, and where the user wrote it."""
+    for r in p.roots:
+        if r.kind == "opaque" and r.eqn is not None:
+            reason = REFUSALS.get(r.eqn.name, "jask has no rule for it")
+            yield f"{_place(r.eqn)}: {reason}, so it runs in memory"
+    for eqn in p.equations:
+        if eqn.name in RULES and RULES[eqn.name].kind == "whole":
+            yield f"{_place(eqn)}: it needs some axes whole, which do not fit"
+
+
+def _place(eqn: Equation) -> str:
+    return f"{eqn.name} at {eqn.source or 'unknown line'}"
 
 
 def _round_up(n: int) -> int:

@@ -12,7 +12,7 @@ import jask
 import jask.numpy as jnp
 from jask.algorithms.select import positions, select
 from jask.config import current
-from jask.errors import ScratchFullError
+from jask.errors import MemoryBudgetError, ScratchFullError
 from jask.execute.ledger import LEDGER
 from jask.geometry.box import Box
 from jask.stores.memory import MemoryStore
@@ -184,3 +184,10 @@ def test_a_condition_that_chooses_beyond_the_axis_is_an_error() -> None:
     with pytest.raises(ValueError, match="beyond the 3 places"):
         jnp.compress(np.array([True, False, True, True]), x)
     assert jnp.compress(np.array([True, False, True, False]), x).shape == (2,)
+
+
+def test_what_does_not_stream_says_that_it_must_be_in_memory() -> None:
+    x = jask.from_numpy(np.ones(10_000))
+    needed = pytest.raises(MemoryBudgetError, match="unique_values needs its operands")
+    with jask.config(memory_budget=BUDGET), needed:
+        jnp.unique_values(x)

@@ -11,7 +11,7 @@ from jax import lax
 
 import jask
 import jask.numpy as jask_numpy
-from jask.errors import UnsupportedPrimitiveError
+from jask.errors import MemoryBudgetError, UnsupportedPrimitiveError
 from jask.trace.build import build, structure
 from jask.trace.counters import COUNTERS
 from jask.trace.graph import Call, Node, Operation, Result
@@ -301,9 +301,18 @@ def test_an_equation_of_a_lifted_function_names_the_line_in_it():
 def test_an_equation_keeps_its_line_under_jit(tmp_path):
     np.save(tmp_path / "x.npy", np.ones((40, 40)))
     x, small = jask.open(tmp_path / "x.npy"), jask.config(memory_budget=2000)
-    with small, pytest.raises(jax.errors.JaxRuntimeError) as error:
+    refused = (MemoryBudgetError, jax.errors.JaxRuntimeError)  # before or in the call
+    with small, pytest.raises(refused) as error:
         jax.jit(_singular_values)(x)
     assert f"svd at {_body_of(_singular_values)}" in str(error.value)
+
+
+def test_a_sort_that_does_not_fit_is_refused_with_its_line(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((4, 5000)))
+    x, small = jask.open(tmp_path / "x.npy"), jask.config(memory_budget=20_000)
+    with small, pytest.raises(MemoryBudgetError) as error:
+        jask.materialize(jask_numpy.sum(_sort_in_jask(x)))
+    assert f"sort at {_body_of(_sort_in_jask)}: it needs some" in str(error.value)
 
 
 def test_the_line_is_no_part_of_what_is_computed():
