@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jask.execute.picks import gather
 from jask.trace.ir import Equation
 
 __all__ = ["is_exact", "run_exactly"]
@@ -153,6 +154,7 @@ _MOVES: Mapping[str, Runner] = MappingProxyType(
         "tile": _tile,
         "pad": _pad,
         "iota": _iota,
+        "gather": gather,
         "empty": _empty,
         "empty2": _empty,
         "dynamic_slice": _dynamic_slice,

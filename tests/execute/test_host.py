@@ -83,6 +83,50 @@ def test_padding_and_cropping_are_those_of_xla(data: st.DataObject, n: int) -> N
     check(lambda x, v: lax.pad(x, v, config), x, np.float32(-1))
 
 
+def numbers(
+    windows: tuple[int, ...],
+    dropped: tuple[int, ...],
+    axes: tuple[int, ...],
+    **more: Any,
+) -> lax.GatherDimensionNumbers:
+    return lax.GatherDimensionNumbers(windows, dropped, axes, **more)
+
+
+PICKS: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...]]] = {
+    "rows": (numbers((1,), (0,), (0,)), (1, 4), (5, 1)),
+    "columns, in front": (numbers((0,), (1,), (1,)), (3, 1), (5, 1)),
+    "elements": (numbers((), (0, 1), (1, 0)), (1, 1), (2, 3, 2)),
+    "windows": (numbers((1, 2), (), (0, 1)), (2, 3), (4, 2)),
+    "windows around": (numbers((0, 2), (), (1, 0)), (2, 3), (4, 2)),
+    "one row per batch": (
+        numbers(
+            (), (1,), (1,), operand_batching_dims=(0,), start_indices_batching_dims=(1,)
+        ),
+        (1, 1),
+        (2, 3, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", ["clip", "fill", "promise_in_bounds"])
+@pytest.mark.parametrize("name", PICKS)
+def test_elements_are_picked_as_by_xla(name: str, mode: str) -> None:
+    places, sizes, shape = PICKS[name]
+    low, high = (0, 2) if mode == "promise_in_bounds" else (-3, 7)
+    indices = np.random.default_rng(0).integers(low, high, shape, "i4")
+    for x in (ODD, ODD.astype("c8"), np.arange(12, dtype="i2").reshape(3, 4), ODD > 0):
+        check(lambda x, i: lax.gather(x, i, places, sizes, mode=mode), x, indices)
+
+
+def test_what_is_missing_is_filled_in_as_given() -> None:
+    places, sizes, _ = PICKS["rows"]
+    check(
+        lambda x, i: lax.gather(x, i, places, sizes, mode="fill", fill_value=-1.5),
+        ODD,
+        np.array([[9], [1], [-1]]),
+    )
+
+
 REDUCTIONS: dict[str, Function] = {
     "sum": lax.reduce_sum,
     "product": lax.reduce_prod,
