@@ -11,6 +11,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from math import prod
 from typing import Any
 
@@ -20,9 +21,10 @@ import jax.numpy as jnp
 from jask.array import DiskArray, persist_all
 from jask.config import current
 from jask.hijax.apply import apply
+from jask.hijax.keys import Generators, apart, key_of
 from jask.hijax.materialize import dematerialize, in_memory, materialize
 from jask.hijax.type import is_disk
-from jask.trace.keys import is_key
+from jask.trace.keys import is_key, numbers_of
 from jask.transforms.pure import Pure, pure
 
 __all__ = ["map", "scan"]
@@ -138,6 +140,13 @@ def scan(
     >>> float(total), jask.materialize(sums).tolist()
     (4.0, [3.0, 8.0])
     """
+    leaves, tree = jax.tree.flatten(init)
+    numbers, generators = apart(leaves)
+    if generators is not None:  # random keys are carried as their numbers
+        keyed = _Keyed(tree, generators)
+        first = jax.tree.unflatten(tree, numbers)
+        last, ys = scan(keyed.step(f), first, xs, length, reverse=reverse)
+        return keyed(last), ys
     walk = _Walk.of(f, init, xs, length, reverse=reverse)
     if walk is None:
         return _by_handles(f, init, xs, length, reverse=reverse)
@@ -149,6 +158,30 @@ def scan(
     return jax.tree.unflatten(walk.carry_tree, carry), jax.tree.unflatten(
         walk.result_tree, ys
     )
+
+
+@dataclass(frozen=True)
+class _Keyed:
+    """A carry with random keys, made from one with their numbers."""
+
+    tree: Any
+    generators: Generators
+
+    def __call__(self, carry: Any) -> Any:
+        """Return the carry with its keys."""
+        pairs = zip(jax.tree.leaves(carry), self.generators, strict=True)
+        made = [x if g is None else key_of(x, g) for x, g in pairs]
+        return jax.tree.unflatten(self.tree, made)
+
+    def step(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a step on keys as one on numbers."""
+
+        @wraps(f)
+        def step(carry: Any, row: Any) -> Any:
+            new, y = f(self(carry), row)
+            return jax.tree.map(numbers_of, new), y
+
+        return step
 
 
 @dataclass(frozen=True)

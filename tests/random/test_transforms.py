@@ -156,3 +156,28 @@ def test_dropout_in_a_training_step_reads_the_file_once(tmp_path: Path):
 def test_a_jaxpr_names_the_sampler():
     text = str(jax.make_jaxpr(lambda key: jask.random.normal(key, (3,), "f4"))(KEY))
     assert "normal[" in text
+
+
+def test_a_key_is_carried_through_the_rows_of_a_disk_array():
+    def step(key: Any, row: Any) -> Any:
+        key, now = jax.random.split(key)
+        return key, row + jax.random.uniform(now, row.shape, row.dtype)
+
+    last, ys = jask.scan(step, KEY, jask.from_numpy(A))
+    want_last, want = jax.lax.scan(step, KEY, A)
+    assert jax.random.key_data(last).tolist() == (
+        jax.random.key_data(want_last).tolist()
+    )
+    np.testing.assert_array_equal(np.asarray(ys), np.asarray(want), strict=True)
+
+
+def test_rows_are_mapped_with_a_key_for_each():
+    keys = jax.random.split(KEY, len(A))
+    noisy = lambda row, numbers: (
+        row
+        + jax.random.uniform(jax.random.wrap_key_data(numbers), row.shape, row.dtype)
+    )
+    rows = (jask.from_numpy(A), jask.from_numpy(np.asarray(jax.random.key_data(keys))))
+    got = jask.map(lambda pair: noisy(*pair), rows)
+    want = jax.vmap(noisy)(A, jax.random.key_data(keys))
+    np.testing.assert_array_equal(np.asarray(got), np.asarray(want), strict=True)
