@@ -26,6 +26,7 @@ import numpy as np
 from jask._jax import (
     HiPrim,
     ShapedArray,
+    Zero,
     io_callback,
     is_lowering,
     is_placeholder,
@@ -86,11 +87,12 @@ class Materialize(HiPrim):
 
     def vjp_bwd_retval(self, _: None, ct: Any, /) -> tuple[Any]:
         """Return the cotangent as a disk array."""
-        return (Dematerialize.of(ct),)
+        return (_passed_on(Dematerialize, ct, self.in_avals[0].to_ct_aval()),)
 
     def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
         """Return the value and the tangent, in memory."""
-        return self(*primals), Materialize.of(*tangents)
+        t = self.out_aval.to_tangent_aval()
+        return self(*primals), _passed_on(Materialize, *tangents, t)
 
     lin, linearized = linearize_from_jvp
 
@@ -131,11 +133,12 @@ class Dematerialize(HiPrim):
 
     def vjp_bwd_retval(self, _: None, ct: Any, /) -> tuple[Any]:
         """Return the cotangent in memory."""
-        return (Materialize.of(ct),)
+        return (_passed_on(Materialize, ct, self.in_avals[0].to_ct_aval()),)
 
     def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
         """Return the disk array and the tangent as one."""
-        return self(*primals), Dematerialize.of(*tangents)
+        t = self.out_aval.to_tangent_aval()
+        return self(*primals), _passed_on(Dematerialize, *tangents, t)
 
     lin, linearized = linearize_from_jvp
 
@@ -146,6 +149,11 @@ class Dematerialize(HiPrim):
     def batch(self, axis_data: Any, args: Any, dims: Any) -> tuple[Any, Any]:  # noqa: ARG002 (JAX's signature)
         """Return all elements as a disk array."""
         return Dematerialize.of(*args), dims[0]
+
+
+def _passed_on(kind: Any, tangent: Any, t: Any) -> Any:
+    """Return a tangent or cotangent on the other side; that of integers is zero."""
+    return Zero(t) if isinstance(tangent, Zero) else kind.of(tangent)
 
 
 # ---- functions
