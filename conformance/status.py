@@ -98,7 +98,6 @@ def _peer_table(
     total = sum(sum(count.values()) for count in chapters.values())
     rows.append(("**all**", total, *(_passed(figures[n]) for n in names)))
     rows.append(("examples a test", "", *(figures[n]["examples"] for n in names)))
-    rows.append(("minutes, 2 processes", "", *(figures[n]["minutes"] for n in names)))
     return heads, rows
 
 
