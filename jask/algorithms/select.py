@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -24,10 +24,11 @@ from jask.execute.ledger import LEDGER
 from jask.execute.results import Gathered
 from jask.geometry.box import Box
 from jask.plan.ir import DEFAULT_BLOCK
+from jask.stores.base import Readable, read_block
 from jask.stores.memory import MemoryStore
 from jask.stores.scratch import ScratchStore, create_scratch
 
-__all__ = ["Readable", "positions", "select"]
+__all__ = ["positions", "select"]
 
 SHARE = 32
 """A block takes at most this part (1/32) of the memory budget."""
@@ -40,21 +41,6 @@ SMALL = 1 << 20
 
 type Span = tuple[int, int]
 type Array = np.ndarray[Any, Any]
-
-
-class Readable(Protocol):
-    """What is read: a store, or an array in memory as one."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of elements along each axis."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Element type."""
-
-    def read(self, box: Box, buffer: Array) -> None:
-        """Fill the buffer with the box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +85,7 @@ def select(rows: Readable, mask: Readable, settings: Settings) -> Any:
                 low, high = _ends(holds)
                 for span in _spans(width, wide):
                     box = Box.of([(first + low, first + high), span])
-                    block_of_rows = _read(rows, box)[holds[low:high]]
+                    block_of_rows = read_block(rows, box)[holds[low:high]]
                     result.write(Box.of([place, span]), block_of_rows)
         return result.store()
 
@@ -191,14 +177,8 @@ def _count(mask: Readable, spans: Sequence[Span]) -> _Chosen:
 
 def _holds(mask: Readable, span: Span) -> Array:
     """Return where a part of a mask is not zero."""
-    block = _read(mask, Box.of([span]))
+    block = read_block(mask, Box.of([span]))
     return block if block.dtype == np.bool_ else np.asarray(block != 0)
-
-
-def _read(store: Readable, box: Box) -> Array:
-    block = np.empty(box.shape, store.dtype)
-    store.read(box, block)
-    return block
 
 
 def _ends(holds: Array) -> Span:

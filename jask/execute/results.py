@@ -18,6 +18,7 @@ from jask.execute.picked import picked
 from jask.execute.prepared import Prepared
 from jask.geometry.box import Box
 from jask.plan.ir import Pass
+from jask.stores.base import read_block
 from jask.stores.memory import MemoryStore
 from jask.stores.output import OutputStore, create_output
 from jask.stores.scratch import ScratchStore, create_scratch
@@ -195,12 +196,6 @@ def _sources(program: Program, leaves: Sequence[Node]) -> dict[Var, Any]:
     for var, array in program.constants.items():
         sources[var] = MemoryStore(array, copy=False)
     for pick in program.picks:
-        operands = [_whole(sources[v]) for v in pick.operands]
+        operands = [read_block(sources[v]) for v in pick.operands]
         sources[pick.leaf] = picked(pick, sources[pick.source], operands)
     return sources
-
-
-def _whole(store: Any) -> np.ndarray[Any, Any]:
-    array = np.empty(store.shape, store.dtype)
-    store.read(Box.whole(store.shape), array)
-    return array

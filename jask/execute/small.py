@@ -26,9 +26,9 @@ import numpy as np
 
 from jask.execute.host import is_exact, run_exactly
 from jask.execute.kernel import compile_small
-from jask.geometry.box import Box
 from jask.rules._table import RULES, Need
 from jask.rules.elementwise import Elementwise, Same
+from jask.stores.base import read_block
 from jask.stores.memory import MemoryStore
 from jask.trace.flatten import freeze
 from jask.trace.fold import literal_key
@@ -363,6 +363,5 @@ def _value(node: Node) -> Array:
     assert isinstance(node, Source)
     if isinstance(node.store, MemoryStore):
         return node.store.array
-    found = np.empty(node.shape, node.dtype)
-    node.store.read(Box.whole(node.shape), found)  # type: ignore[attr-defined]
-    return found
+    store: Any = node.store
+    return read_block(store)

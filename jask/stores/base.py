@@ -51,6 +51,36 @@ class Store(Protocol):
         """Release the file; reading afterwards is an error."""
 
 
+class Readable(Protocol):
+    """What can be read: a store, or something that stands for one."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of elements along each axis."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type."""
+
+    def read(self, box: Box, buffer: np.ndarray[Any, Any]) -> None:
+        """Fill `buffer`, a C-contiguous array of the box's shape and this dtype."""
+
+
+def read_block(store: Readable, box: Box | None = None) -> np.ndarray[Any, Any]:
+    """Return a box of a store, by default all of it, as a new array.
+
+    Examples
+    --------
+    >>> from jask.stores.memory import MemoryStore
+    >>> read_block(MemoryStore(np.arange(5)), Box((1,), (3,)))
+    array([1, 2])
+    """
+    box = Box.whole(store.shape) if box is None else box
+    block = np.empty(box.shape, store.dtype)
+    store.read(box, block)
+    return block
+
+
 def require_fit(store: Store, box: Box, block: np.ndarray[Any, Any]) -> None:
     """Raise ValueError unless the box lies in the store and the block fills it.
 
