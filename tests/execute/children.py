@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
 START = """
 import os, signal, sys, threading, time, warnings
@@ -70,3 +72,8 @@ def left(folder: Path) -> list[str]:
     """Return what is there besides the source."""
     found = (p for p in folder.rglob("*") if p.is_file())
     return sorted(str(p.relative_to(folder)) for p in found if p.name != "x.npy")
+
+
+def slow(*values: str) -> list[Any]:
+    """Return parameters of a test that are tried with --slow only."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.execute.children import left, run_script
+from tests.execute.children import left, run_script, slow
 
 TRY = """
 import resource
@@ -28,7 +28,7 @@ print(held, float(jnp.sum(x)), jax.jit(lambda x: jask.materialize(jnp.max(x)))(x
 SAYS_USABLE = "(0, 0) 4194304.0 1.0"
 
 
-@pytest.mark.parametrize("work", ["save", "persist", "gradient", "spill"])
+@pytest.mark.parametrize("work", ["save", *slow("persist", "gradient", "spill")])
 def test_a_limit_on_the_size_of_files_stops_work_before_it_begins(
     work: str, tmp_path: Path
 ):
@@ -65,7 +65,9 @@ with jask.config(scratch_dir="scratch"):
     assert left(tmp_path) == ["out.npy", "x.npy.grad"]
 
 
-@pytest.mark.parametrize("work", ["save", "persist", "gradient", "materialize", "jit"])
+@pytest.mark.parametrize(
+    "work", ["save", *slow("persist", "gradient", "materialize", "jit")]
+)
 def test_ctrl_c_leaves_nothing_and_the_process_usable(work: str, tmp_path: Path):
     code = f"""
 interrupted = threading.Event()
@@ -74,7 +76,7 @@ interrupted = threading.Event()
 def interrupt():
     while not LEDGER.held:
         time.sleep(0.01)
-    while not interrupted.wait(2):  # one that comes within a finalizer is lost
+    while not interrupted.wait(1):  # one that comes within a finalizer is lost
         os.kill(os.getpid(), signal.SIGINT)
 
 

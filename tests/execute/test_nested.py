@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.execute.children import run_script
+from tests.execute.children import run_script, slow
 
 NESTED = """
 from jask.execute.ledger import LEDGER
@@ -39,7 +39,7 @@ assert held[0] >= 2 * outer.nbytes
 assert LEDGER.held == 0
 """
 
-HOWS = ["float(sort(inner))", "compiled(inner)", "apart()"]
+HOWS = ["float(sort(inner))", *slow("compiled(inner)", "apart()")]
 
 
 @pytest.mark.parametrize("how", HOWS)

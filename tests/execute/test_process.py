@@ -53,6 +53,7 @@ def test_a_child_forked_before_jax_has_started_can_evaluate(tmp_path: Path):
     assert done.stdout == f"{float(1 << 22)}\n", done.stderr[-800:]
 
 
+@pytest.mark.slow
 def test_file_locks_held_at_a_fork_do_not_stop_the_child(tmp_path: Path):
     code = """
 def open_and_close():

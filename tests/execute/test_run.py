@@ -2,10 +2,6 @@
 
 import errno
 import os
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
 from pathlib import Path
 from typing import Any
@@ -148,40 +144,6 @@ def test_evaluations_on_many_threads_agree(tmp_path: Path, x: np.ndarray):
 def test_every_error_of_ours_has_one_base():
     assert issubclass(MemoryBudgetError, JaskError)
     assert issubclass(MemoryBudgetError, MemoryError)
-
-
-INTERRUPT = """
-import os, signal, threading, time
-import numpy as np
-import jask, jask.numpy as jnp
-
-x = jask.open("x.npy")
-threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-start = time.monotonic()
-try:
-    with jask.config(block_bytes=64):
-        jask.save("out.npy", jnp.sin(x))
-except KeyboardInterrupt:
-    assert sorted(os.listdir()) == ["x.npy"], os.listdir()
-    assert float(jnp.sum(jnp.ones(3))) == 3.0  # usable afterwards
-    print("interrupted")
-"""
-
-
-def test_ctrl_c_stops_a_save_and_leaves_no_file(tmp_path: Path):
-    np.save(tmp_path / "x.npy", np.zeros(1 << 22))
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAX_ENABLE_X64": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(INTERRUPT)],
-        cwd=tmp_path,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert "interrupted" in done.stdout, done.stderr[-800:]
-    assert signal.SIGINT  # the signal that was sent
 
 
 def test_a_cached_small_evaluation_uses_the_plan_it_has(tmp_path: Path, x: np.ndarray):
