@@ -54,6 +54,9 @@ CASES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "added to pairs": lambda xp, x, v: x.at[ROWS, COLUMNS].add(1),
 }
 
+SUMS = {"indices from disk": 1000, "added to pairs": 2}
+"""Rounded additions in a chain, where the elements are not exact."""
+
 
 @pytest.fixture(scope="module")
 def operands(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, Any]:
@@ -82,7 +85,8 @@ def test_elements_are_chosen_from_operands_larger_than_the_budget(
     with jax.numpy_dtype_promotion("standard"):
         expected = CASES[name](jax_numpy, jax_numpy.asarray(x), jax_numpy.asarray(v))
     got = np.load(folder / "out.npy")
-    assert_same(got.astype(expected.dtype), expected, sums=100_000)
+    # counts are int64 here
+    assert_same(got.astype(expected.dtype), expected, sums=SUMS.get(name, 0))
 
 
 def test_a_diagonal_reads_a_part_of_its_matrix(tmp_path: Path) -> None:
