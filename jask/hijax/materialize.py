@@ -92,7 +92,7 @@ class Materialize(HiPrim):
     def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
         """Return the value and the tangent, in memory."""
         t = self.out_aval.to_tangent_aval()
-        return self(*primals), _passed_on(Materialize, *tangents, t)
+        return self(*primals), _passed_on(Materialize, tangents[0], t)
 
     lin, linearized = linearize_from_jvp
 
@@ -138,7 +138,7 @@ class Dematerialize(HiPrim):
     def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
         """Return the disk array and the tangent as one."""
         t = self.out_aval.to_tangent_aval()
-        return self(*primals), _passed_on(Dematerialize, *tangents, t)
+        return self(*primals), _passed_on(Dematerialize, tangents[0], t)
 
     lin, linearized = linearize_from_jvp
 
