@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jask.execute.picks import gather
+from jask.execute.host_gather import gather
 from jask.trace.ir import Equation
 
 __all__ = ["is_exact", "run_exactly"]

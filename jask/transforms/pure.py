@@ -34,7 +34,7 @@ class Pure:
     """
 
     key: Hashable
-    """What it does, by value; see `key_of`."""
+    """What it does, by value; see `jaxpr_key`."""
 
     closed: Any = field(compare=False)
     """The traced function."""
@@ -76,10 +76,10 @@ def pure(fn: Callable[..., Any], *args: Any) -> tuple[Pure, list[Any], Any] | No
     if any(_hides_disk_arrays(eqn) for eqn in closed.eqns):
         return None
     tree = jax.tree.structure(shape)
-    return Pure(key_of(closed), closed), list(closed.consts), tree
+    return Pure(jaxpr_key(closed), closed), list(closed.consts), tree
 
 
-def key_of(jaxpr: Jaxpr) -> Hashable:
+def jaxpr_key(jaxpr: Jaxpr) -> Hashable:
     """Return what a jaxpr does, by value; what cannot be compared equals itself only.
 
     The text of a jaxpr would not do: it leaves out derivative rules, callbacks, long
@@ -88,7 +88,7 @@ def key_of(jaxpr: Jaxpr) -> Hashable:
     Examples
     --------
     >>> jaxprs = [jax.make_jaxpr(lambda x: x * 2.0)(1.0) for _ in range(2)]
-    >>> key_of(jaxprs[0]) == key_of(jaxprs[1])
+    >>> jaxpr_key(jaxprs[0]) == jaxpr_key(jaxprs[1])
     True
     """
     numbers: dict[Any, int] = {}
@@ -131,7 +131,7 @@ class _Itself:
 def _by_value(param: Any) -> Hashable:
     """Return a parameter of an equation, by value where that is possible."""
     if isinstance(param, Jaxpr):
-        return key_of(param), tuple(map(_constant, param.consts))
+        return jaxpr_key(param), tuple(map(_constant, param.consts))
     if isinstance(param, Mapping):
         return tuple((k, _by_value(param[k])) for k in sorted(param, key=str))
     if isinstance(param, (tuple, list)):

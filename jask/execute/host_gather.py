@@ -1,4 +1,4 @@
-"""`gather` by NumPy: elements picked at run-time places, bit by bit as XLA picks them.
+"""`gather` by NumPy: elements chosen at run-time places, bit by bit as by XLA.
 
 1. Each axis of the operand gets the first element of every window, from the places.
 2. A window that sticks out is pushed inside; or, in mode "fill", counts as missing.
@@ -19,7 +19,7 @@ type Array = np.ndarray[Any, Any]
 
 
 def gather(eqn: Equation, operands: Sequence[Array]) -> Sequence[Array]:
-    """Return what a `gather` equation picks."""
+    """Return what a `gather` equation chooses."""
     value, places = operands
     numbers, sizes = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
     shape, windows = eqn.outputs[0].shape, tuple(numbers.offset_dims)
