@@ -20,6 +20,7 @@ from jask.hijax.function import Frozen, freeze, thaw
 from jask.hijax.materialize import evaluate
 from jask.hijax.type import is_disk, make_value
 from jask.stores.open import open_store
+from jask.trace.keys import is_key
 
 __all__ = ["explain", "lift", "open", "persist", "save"]
 
@@ -147,7 +148,8 @@ def persist(*arrays: Any) -> Any:
     Parameters
     ----------
     arrays
-        DiskArrays of any shape and dtype, or pytrees of them.
+        DiskArrays of any shape and dtype, or pytrees of them; random keys in these
+        stay as they are.
 
     Returns
     -------
@@ -168,9 +170,9 @@ def persist(*arrays: Any) -> Any:
     DiskArray(shape=(3,), dtype=float64, in memory)
     """
     leaves, tree = jax.tree.flatten(arrays)
-    disk = [to_disk(x) for x in leaves]
-    persist_all(disk)
-    found: tuple[Any, ...] = jax.tree.unflatten(tree, disk)
+    kept = [x if is_key(getattr(x, "dtype", None)) else to_disk(x) for x in leaves]
+    persist_all([x for x in kept if not is_key(x.dtype)])
+    found: tuple[Any, ...] = jax.tree.unflatten(tree, kept)
     return found[0] if len(found) == 1 else found
 
 

@@ -217,3 +217,12 @@ def test_keys_that_a_lifted_function_returns_are_keys_in_memory():
             jax.random.key_data(want_key).tolist()
         )
         np.testing.assert_array_equal(np.asarray(got), np.asarray(want), strict=True)
+
+
+def test_keys_are_neither_saved_nor_persisted(tmp_path):
+    key = jax.random.key(3)
+    kept, x = jask.persist({"key": key}, jask.from_numpy(A) + 1)
+    assert kept["key"] is key
+    np.testing.assert_array_equal(np.asarray(x), A + 1)
+    with pytest.raises(TypeError, match="must not be a random key"):
+        jask.save(tmp_path / "key.npy", key)

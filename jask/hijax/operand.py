@@ -17,6 +17,7 @@ from jask.hijax.materialize import Dematerialize
 from jask.hijax.type import DiskArrayType, is_disk, make_value
 from jask.stores._dtypes import is_computable
 from jask.trace.graph import Dense
+from jask.trace.keys import is_key
 
 __all__ = ["Operand", "as_operands", "is_64_bit"]
 
@@ -61,7 +62,7 @@ _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 def _forces_x64(x: Any) -> bool:
     if is_disk(x):
         return is_64_bit(x.dtype)
-    if isinstance(x, jax.Array):
+    if isinstance(x, jax.Array) and not is_key(x.dtype):
         return not x.weak_type and is_64_bit(x.dtype)
     return False
 

@@ -34,6 +34,7 @@ FUSED: dict[str, tuple[Callable[[], Any], int, int]] = {
 OTHERS: dict[str, Callable[[], Any]] = {
     "rmsprop": lambda: optax.rmsprop(1e-2),
     "adafactor": lambda: optax.adafactor(1e-2),
+    "noisy": lambda: optax.noisy_sgd(1e-2, key=jax.random.key(0)),
     "clipped": lambda: optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3)),
     "scheduled": lambda: optax.adam(optax.cosine_decay_schedule(1e-2, 10)),
     "masked": lambda: optax.adamw(1e-3, mask={"w": True, "b": False}),
