@@ -25,14 +25,25 @@ FAR = 256
 """Slices that are asked for ahead, at most."""
 
 
-def picked(pick: Pick, source: Any, operands: Sequence[Array]) -> "PickedStore":
-    """Return the store of a pick, its indices computed."""
-    with jax.enable_x64(True):  # noqa: FBT003 (JAX's own signature)
-        if pick.compiled is None:
-            COUNTERS.compiles += 1
-            run = jax.jit(partial(_indices, pick))
-            pick.compiled = run.lower(*operands).compile()
-        return PickedStore(pick, source, np.asarray(pick.compiled(*operands)))
+class PreparedPick:
+    """A pick with the kernel that computes its indices, compiled at its first use."""
+
+    def __init__(self, pick: Pick) -> None:
+        self.pick = pick
+        self._kernel: Any = None
+
+    def indices(self, operands: Sequence[Array]) -> Array:
+        """Return the indices, as the gather takes them."""
+        with jax.enable_x64(True):  # noqa: FBT003 (JAX's own signature)
+            if self._kernel is None:
+                COUNTERS.compiles += 1
+                run = jax.jit(partial(_indices, self.pick))
+                self._kernel = run.lower(*operands).compile()
+            return np.asarray(self._kernel(*operands))
+
+    def store(self, source: Any, operands: Sequence[Array]) -> "PickedStore":
+        """Return the store of the elements."""
+        return PickedStore(self.pick, source, self.indices(operands))
 
 
 def _indices(pick: Pick, *operands: Any) -> Any:

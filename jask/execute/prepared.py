@@ -13,6 +13,7 @@ import numpy as np
 from jask._jax import kernel_device
 from jask.errors import MemoryBudgetError
 from jask.execute.kernel import Kernel, compile_close, compile_step, initial
+from jask.execute.picked import PreparedPick
 from jask.geometry.box import Box
 from jask.plan.cost import survey, temporaries
 from jask.plan.ir import Pass, Plan, Root
@@ -117,6 +118,7 @@ class Prepared:
         self.program = program
         self.passes = [_fitted(p, plan) for p in plan.passes]
         self.plan = replace(plan, passes=tuple(p.p for p in self.passes))
+        self.picks = [PreparedPick(pick) for pick in program.picks]
         self.calls_back = any(map(_may_call_back, program.equations))
 
 

@@ -14,7 +14,6 @@ from typing import Any, Self
 import numpy as np
 
 from jask.config import Settings
-from jask.execute.picked import picked
 from jask.execute.prepared import Prepared
 from jask.geometry.box import Box
 from jask.plan.ir import Pass
@@ -23,7 +22,7 @@ from jask.stores.memory import MemoryStore
 from jask.stores.output import OutputStore, create_output
 from jask.stores.scratch import ScratchStore, create_scratch
 from jask.trace.graph import Dense, Node, Source
-from jask.trace.ir import Literal, Program, Var
+from jask.trace.ir import Literal, Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class Results:
     ) -> None:
         self._settings = settings
         self._places = prepared.plan.places
-        self.live: dict[Var, Any] = dict(_sources(prepared.program, leaves))
+        self.live: dict[Var, Any] = dict(_sources(prepared, leaves))
         self._lasting = set(self.live)
         self._read = [n.store for n in leaves if isinstance(n, Source)]
         self._last_use = {
@@ -182,7 +181,8 @@ class Results:
             sink.close()
 
 
-def _sources(program: Program, leaves: Sequence[Node]) -> dict[Var, Any]:
+def _sources(prepared: Prepared, leaves: Sequence[Node]) -> dict[Var, Any]:
+    program = prepared.program
     sources: dict[Var, Any] = {}
     for var, node in zip(program.leaves, leaves, strict=False):  # then come the picks
         if isinstance(node, Source):
@@ -195,7 +195,8 @@ def _sources(program: Program, leaves: Sequence[Node]) -> dict[Var, Any]:
             sources[var] = MemoryStore(array, copy=False)
     for var, array in program.constants.items():
         sources[var] = MemoryStore(array, copy=False)
-    for pick in program.picks:
+    for ready in prepared.picks:
+        pick = ready.pick
         operands = [read_block(sources[v]) for v in pick.operands]
-        sources[pick.leaf] = picked(pick, sources[pick.source], operands)
+        sources[pick.leaf] = ready.store(sources[pick.source], operands)
     return sources

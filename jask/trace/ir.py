@@ -102,7 +102,7 @@ class Equation:
         return f"{self.name}({ins}) -> {outs}"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Pick:
     """A leaf whose elements are chosen from another leaf by a gather."""
 
@@ -120,9 +120,6 @@ class Pick:
 
     operands: tuple[Var, ...]
     """The leaves and constants that they are computed from, all in memory."""
-
-    compiled: Any = None
-    """The function of the operands that computes the indices, once it was compiled."""
 
     @property
     def nbytes(self) -> int:

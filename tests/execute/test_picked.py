@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 import jask
 import jask.numpy as jnp
-from jask.execute.picked import picked
+from jask.execute.picked import PreparedPick
 from jask.stores.memory import MemoryStore
 from jask.stores.traffic import snapshot
 from jask.testing.same import assert_same
@@ -55,7 +55,8 @@ def pick_of(function: Callable[..., Any]) -> tuple[Pick, list[Any]]:
 @pytest.mark.parametrize("name", GATHERS)
 def test_any_box_holds_the_chosen_elements(name: str, data: st.DataObject) -> None:
     pick, operands = pick_of(GATHERS[name])
-    store = picked(pick, MemoryStore(X), operands)
+    ready = PreparedPick(pick)
+    store = ready.store(MemoryStore(X), operands)
     box = data.draw(boxes(store.shape))
     got = np.full(box.shape, 7, store.dtype)
     store.prefetch(box)
@@ -65,8 +66,8 @@ def test_any_box_holds_the_chosen_elements(name: str, data: st.DataObject) -> No
     whole = np.asarray(whole)
     if whole.shape != store.shape:  # the gather's own order of axes
         gather = pick.gather
+        indices = ready.indices(operands)
         with jax.enable_x64(True):
-            indices = pick.compiled(*operands)
             whole = np.asarray(gather.primitive.bind(X, indices, **gather.params))
     assert_same(got, whole[box.slices])
 
