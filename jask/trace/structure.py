@@ -10,13 +10,13 @@ holds no node and no store, so a cache of keys keeps no file open.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal as Kind, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 
 from jask.trace.graph import Call, Dense, Node, Operation, Result, Source, as_leaf
 
-type Place = Kind["disk", "memory"]
+type Place = Literal["disk", "memory"]
 
 WIDTH = 1 << 16
 """More results than any one call has."""
