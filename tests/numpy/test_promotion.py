@@ -1,5 +1,6 @@
 """Result dtypes: JAX's rules, with 64-bit files respected whatever the flag says."""
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -44,6 +45,27 @@ def test_64_bit_arrays_keep_their_precision_with_64_bit_types_off(
         found = getattr(jnp, name)(x).dtype
         with jax.enable_x64(np.dtype(dtype).itemsize == 8):
             assert found == getattr(real, name)(real.ones(3, dtype)).dtype
+
+
+INDICES: dict[str, Callable[[Any], Any]] = {
+    "argmax": jnp.argmax,
+    "argmin": jnp.argmin,
+    "argsort": jnp.argsort,
+    "count_nonzero": jnp.count_nonzero,
+    "nonzero": lambda x: jnp.nonzero(x)[0],
+    "searchsorted": lambda x: jnp.searchsorted(x, x),
+    "unique_counts": lambda x: jnp.unique_counts(x).counts,
+    "unique_inverse": lambda x: jnp.unique_inverse(x).inverse_indices,
+    "unique_all": lambda x: jnp.unique_all(x).indices,
+}
+
+
+@pytest.mark.parametrize("wide", [True, False])
+@pytest.mark.parametrize("name", INDICES)
+def test_indices_and_counts_are_int64_whatever_the_flag_says(name: str, wide: bool):
+    with jax.enable_x64(wide):
+        found = INDICES[name](disk(np.ones(3, np.float32)))
+    assert found.dtype == np.asarray(found).dtype == np.int64
 
 
 def test_transforms_of_64_bit_arrays_stay_64_bit():
