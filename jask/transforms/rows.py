@@ -77,7 +77,7 @@ def map(f: Callable[..., Any], xs: Any) -> Any:  # noqa: A001 - as in jax.lax
     def flat(*row: Any) -> Any:
         return f(jax.tree.unflatten(tree, row))
 
-    found = pure(_Named(f, flat), *(_row(x) for x in leaves))
+    found = pure(flat, *(_row(x) for x in leaves))
     if found is None:
         return scan(lambda c, row: (c, f(row)), (), xs)[1]
     function, closed, outer = found
@@ -185,23 +185,6 @@ class _Keyed:
 
 
 @dataclass(frozen=True)
-class _Named:
-    """A function of flat rows that is compared by the one it was made of."""
-
-    fn: Callable[..., Any]
-    flat: Callable[..., Any]
-
-    def __call__(self, *row: Any) -> Any:
-        return self.flat(*row)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Named) and other.fn == self.fn
-
-    def __hash__(self) -> int:
-        return hash(self.fn)
-
-
-@dataclass(frozen=True)
 class _Mapped:
     """A function of one row, for all rows."""
 
@@ -276,11 +259,11 @@ class _Walk:
             return jax.tree.leaves(new), y
 
         rows = [_row(x) for x in leaves]
-        first = pure(_Named(f, flat), *carry, *rows)
+        first = pure(flat, *carry, *rows)
         if first is None:
             return None
         carry = _settled(carry, first[0].closed.out_avals)
-        found = pure(_Named(f, flat), *carry, *rows)
+        found = pure(flat, *carry, *rows)
         if found is None:
             return None
         function, closed, outer = found
