@@ -220,7 +220,7 @@ def test_a_scatter_without_an_index_reaches_everything(name):
     dims = lax.ScatterDimensionNumbers((0,), (), ())
     x, new = np.arange(1.0, 6, dtype="f4"), np.arange(3.0, 8, dtype="f4")
     nowhere = np.zeros(0, "i4")
-    eqn = equation(lambda *xs: SCATTERS[name](*xs, dims), x, nowhere, new)
+    eqn = equation(lambda x, i, u: SCATTERS[name](x, i, u, dims), x, nowhere, new)
     right = SCATTERS[name](x, nowhere, new, dims)
     box = Box((1,), (4,))
     need = RULES[name].need(eqn, box)

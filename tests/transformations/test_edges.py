@@ -96,7 +96,7 @@ def gradients(np_: Any, f: Any, x: Any) -> Any:
     return jax.grad(loss)(x), jax.jit(jax.grad(loss))(x)
 
 
-@pytest.mark.parametrize("block", [None, 8])
+@pytest.mark.parametrize("block", [pytest.param(None, marks=pytest.mark.slow), 8])
 @pytest.mark.parametrize("name", EDGES)
 def test_a_gradient_at_an_edge_is_that_of_jax(name: str, block: int | None) -> None:
     f, x = EDGES[name]
@@ -144,7 +144,7 @@ SMOOTH = (
 )
 
 
-@settings(max_examples=12)
+@settings(max_examples=5)
 @given(
     f=st.sampled_from(SMOOTH),
     rows=st.integers(1, 7),
