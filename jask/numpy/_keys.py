@@ -163,7 +163,8 @@ def _check(shape: tuple[int, ...], entries: Sequence[Any]) -> None:
             raise IndexError(msg)
         if is_mask(entry):
             covered = shape[axis : axis + len(entry.shape)]
-            if tuple(entry.shape) != covered:
+            pairs = zip(entry.shape, covered, strict=False)
+            if any(n not in (length, 0) for n, length in pairs):  # 0: nothing chosen
                 msg = (
                     f"a mask must have the shape of the axes it selects from, "
                     f"{covered}; got {tuple(entry.shape)}."

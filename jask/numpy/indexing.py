@@ -3,7 +3,8 @@
 1. Keys of integers, slices and new axes are slices, reversals and reshapes: they
    stream, whatever the steps. A small array in memory is indexed there and then.
 2. Setting with such a key is a choice between `x` and the padded values: it streams.
-3. Index arrays are run-time operands of a gather or scatter.
+3. Index arrays are run-time operands of a gather or scatter, unless all is small and
+   in memory.
 4. A mask selects a number of elements that depends on values: it is evaluated at the
    call, in two passes where it is large. Setting with a mask and a single value is a
    `where`, and streams.
@@ -35,6 +36,7 @@ from jask.numpy._table import (
     axis_index,
     call,
     check_operand,
+    is_array,
     ndim_of,
     shape_of,
 )
@@ -51,6 +53,9 @@ def getitem(x: Array, key: Any) -> Array:
     if len(parsed.arrays) == 1 and _leading(parsed) and not is_traced(x):
         return masked(x, parsed.masks[0])
     parsed = without_masks(parsed)
+    known = _chosen(x, parsed)
+    if known is not None:
+        return to_disk(known)
     slicing, left = _keys.split(parsed)
     part = _slice(x, slicing)
     return call(
@@ -61,6 +66,28 @@ def getitem(x: Array, key: Any) -> Array:
         wide=True,
         key=left,
     )
+
+
+def _chosen(x: Array, key: Key) -> np.ndarray[Any, Any] | None:
+    """Return the elements of a small array in memory at known indices, if they are few.
+
+    None otherwise: each key would be a kernel of its own.
+    """
+    value = host_value(x)
+    arrays = [in_memory_value(a) for a in key.arrays]
+    if value is None or is_forced() or any(a is None for a in arrays):
+        return None
+    count = prod(np.broadcast_shapes(*(a.shape for a in key.arrays)))
+    if count * value.size > MOST_CHOSEN:
+        return None
+    known = iter(arrays)
+    entries = [next(known) if is_array(e) else e for e in key.entries]
+    found: np.ndarray[Any, Any] = value[tuple(entries)]
+    return found
+
+
+MOST_CHOSEN = 1 << 20
+"""Indices times elements, which is more than what is chosen."""
 
 
 def _slice(x: Array, key: Key) -> Array:
@@ -160,9 +187,12 @@ def update(x: Array, key: Any, values: Operand, method: str, **options: Any) -> 
 
 
 def _leading(key: Key) -> bool:
-    """Return whether a key is one mask and whole slices behind it."""
-    return _keys.is_mask(key.entries[0]) and all(
-        e == slice(None) for e in key.entries[1:]
+    """Return whether a key is one mask of full length and whole slices behind it."""
+    first = key.entries[0]
+    return (
+        _keys.is_mask(first)
+        and tuple(first.shape) == key.shape[: len(first.shape)]
+        and all(e == slice(None) for e in key.entries[1:])
     )
 
 

@@ -197,3 +197,39 @@ def test_one_element_keeps_its_64_bits_whatever_the_flag_says(big: int):
         assert x[0].dtype == np.int64
         assert int(x[0]) == big
         assert int(jnp.asarray([x[1], x[0]])[1]) == big
+
+
+@pytest.mark.parametrize(
+    ("shape", "mask"), [((1,), (0,)), ((2, 3), (2, 0)), ((2, 3), (0,)), ((4,), (0,))]
+)
+def test_a_mask_of_length_zero_chooses_nothing(shape: Any, mask: Any):
+    x, none = np.ones(shape, np.float32), np.zeros(mask, bool)
+    for given in (none, disk(none)):
+        assert_equal(disk(x)[given], x[none])
+        assert_equal(disk(x).at[given].set(7.0), x)
+    changed = disk(x)
+    changed[none] = 5.0
+    assert_equal(changed, x)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        (np.asarray([[0, -1]]), slice(None), np.asarray([2])),
+        (slice(None), np.asarray([0, 1, 1])),
+        (1, slice(None, None, -1), np.asarray([3, 0])),
+        (None, np.asarray([0]), Ellipsis, 2),
+        np.asarray([], np.int8),
+    ],
+)
+def test_index_arrays_choose_the_same_at_once_and_in_blocks(key: Any):
+    at_once = np.asarray(disk(GRID)[key])
+    with jask.config(block_bytes=16):
+        assert_equal(disk(GRID)[key], at_once)
+    assert_equal(at_once, GRID[key])
+
+
+def test_many_indices_of_a_small_array_stay_lazy():
+    many = np.zeros(2**19, np.int32)
+    assert "lazy" in repr(disk(GRID)[many])
+    assert "lazy" not in repr(disk(GRID)[many[:4]])
