@@ -27,7 +27,8 @@ _PEERS = """
 ## Beside other libraries
 
 Tests passed, each chapter; measured by the same runner on the same machine. A crash or
-a test over the time limit counts as failed.
+a test over the time limit counts as failed. Of the same suite, measured once and not by
+this runner: dask passed 1,280, cubed 1,198, and blosc2 crashed the interpreter.
 
 """
 
@@ -86,7 +87,11 @@ def _peer_table(
     """Return heads and rows: tests passed by each library."""
     names = [OURS, *sorted(set(figures) - {OURS}, key=lambda n: -_passed(figures[n]))]
     chapters = figures[OURS]["chapters"]
-    heads = ("chapter", "tests", *(f"{n} {figures[n]['version']}" for n in names))
+    heads = (
+        "chapter",
+        "tests",
+        *(f"{n} {figures[n]['version']}".strip() for n in names),
+    )
     rows: list[tuple[object, ...]] = [
         (
             name,
