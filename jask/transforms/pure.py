@@ -67,23 +67,29 @@ class Pure:
         return [_read(env, v) for v in self.closed.outvars]
 
 
-def pure(fn: Callable[..., Any], *args: Any) -> tuple[Pure, list[Any], Any] | None:
+def pure(
+    fn: Callable[..., Any], *args: Any, origin: Callable[..., Any]
+) -> tuple[Pure, list[Any], Any] | None:
     """Return a function in memory, what it closes over, and the tree of its results.
 
-    None if it cannot be told apart from its loops and branches over disk arrays.
+    `origin` is the user's function that it was made of; its own derivative rules are
+    taken for the same as long as it is. None if it cannot be told apart from its loops
+    and branches over disk arrays.
     """
     closed, shape = jax.make_jaxpr(fn, return_shape=True)(*args)
     if any(_hides_disk_arrays(eqn) for eqn in closed.eqns):
         return None
     tree = jax.tree.structure(shape)
-    return Pure(jaxpr_key(closed), closed), list(closed.consts), tree
+    key = jaxpr_key(closed, _by_value(origin, None))
+    return Pure(key, closed), list(closed.consts), tree
 
 
-def jaxpr_key(jaxpr: Jaxpr) -> Hashable:
+def jaxpr_key(jaxpr: Jaxpr, origin: Hashable = None) -> Hashable:
     """Return what a jaxpr does, by value; what cannot be compared equals itself only.
 
-    The text of a jaxpr would not do: it leaves out derivative rules, callbacks, long
-    constants and what operations on disk arrays are made of.
+    The text of a jaxpr would not do: it leaves out callbacks, long constants and what
+    operations on disk arrays are made of. Derivative rules are functions, made anew by
+    each tracing; `origin` stands for them.
 
     Examples
     --------
@@ -106,7 +112,7 @@ def jaxpr_key(jaxpr: Jaxpr) -> Hashable:
         (
             eqn.primitive,
             eqn.ctx,
-            _by_value(eqn.params),
+            _params_key(eqn, origin),
             tuple(map(use, eqn.invars)),
             make(eqn.outvars),
         )
@@ -128,14 +134,29 @@ class _Itself:
         return id(self.value)
 
 
-def _by_value(param: Any) -> Hashable:
+def _params_key(eqn: Any, origin: Hashable) -> Hashable:
+    """Return the parameters of an equation, the origin for derivative rules."""
+    rules = eqn.primitive.name.startswith("custom_")
+    plain = (Jaxpr, Mapping, tuple, list, int, str, type(None))
+    return tuple(
+        (
+            name,
+            origin
+            if rules and origin is not None and not isinstance(value, plain)
+            else _by_value(value, origin),
+        )
+        for name, value in sorted(eqn.params.items())
+    )
+
+
+def _by_value(param: Any, origin: Hashable) -> Hashable:
     """Return a parameter of an equation, by value where that is possible."""
     if isinstance(param, Jaxpr):
-        return jaxpr_key(param), tuple(map(_constant, param.consts))
+        return jaxpr_key(param, origin), tuple(map(_constant, param.consts))
     if isinstance(param, Mapping):
-        return tuple((k, _by_value(param[k])) for k in sorted(param, key=str))
+        return tuple((k, _by_value(param[k], origin)) for k in sorted(param, key=str))
     if isinstance(param, (tuple, list)):
-        return (type(param).__name__, *map(_by_value, param))
+        return (type(param).__name__, *(_by_value(p, origin) for p in param))
     try:
         return freeze(param)
     except TypeError:

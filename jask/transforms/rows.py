@@ -77,7 +77,7 @@ def map(f: Callable[..., Any], xs: Any) -> Any:  # noqa: A001 - as in jax.lax
     def flat(*row: Any) -> Any:
         return f(jax.tree.unflatten(tree, row))
 
-    found = pure(flat, *(_row(x) for x in leaves))
+    found = pure(flat, *(_row(x) for x in leaves), origin=f)
     if found is None:
         return scan(lambda c, row: (c, f(row)), (), xs)[1]
     function, closed, outer = found
@@ -259,11 +259,11 @@ class _Walk:
             return jax.tree.leaves(new), y
 
         rows = [_row(x) for x in leaves]
-        first = pure(flat, *carry, *rows)
+        first = pure(flat, *carry, *rows, origin=f)
         if first is None:
             return None
         carry = _settled(carry, first[0].closed.out_avals)
-        found = pure(flat, *carry, *rows)
+        found = pure(flat, *carry, *rows, origin=f)
         if found is None:
             return None
         function, closed, outer = found

@@ -124,6 +124,26 @@ def test_a_scan_of_the_same_function_is_planned_once():
     assert (COUNTERS.plans, COUNTERS.traces) == (plans, traces)
 
 
+@jax.custom_vjp
+def twice_the_slope(y: Any) -> Any:
+    return y
+
+
+twice_the_slope.defvjp(lambda y: (y, None), lambda _, ct: (ct * F32(2),))
+
+
+@pytest.mark.parametrize("rule", [jax.nn.relu, twice_the_slope])
+def test_a_function_with_derivative_rules_is_planned_once(rule):
+    def f(c: Any, r: Any) -> Any:
+        return c + rule(r[0]), None
+
+    x = jask.from_numpy(A)
+    jask.scan(f, ZERO, x)
+    plans, traces = COUNTERS.plans, COUNTERS.traces
+    jask.scan(f, ZERO, x)
+    assert (COUNTERS.plans, COUNTERS.traces) == (plans, traces)
+
+
 def test_a_function_defined_anew_in_each_step_is_planned_once():
     def run(scale: float) -> Any:
         factor = jnp.asarray(scale, F32)
