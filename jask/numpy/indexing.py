@@ -20,6 +20,7 @@ from jask.numpy import _kernels, _keys, _updates
 from jask.numpy._engine import (
     alias,
     concrete,
+    current,
     fetch,
     fits_easily,
     host_value,
@@ -68,6 +69,10 @@ def getitem(x: Array, key: Any) -> Array:
     )
 
 
+MOST_CHOSEN = 1 << 22
+"""Bytes that may be chosen at once: indices times the bytes of the array."""
+
+
 def _chosen(x: Array, key: Key) -> np.ndarray[Any, Any] | None:
     """Return the elements of a small array in memory at known indices, if they are few.
 
@@ -78,16 +83,12 @@ def _chosen(x: Array, key: Key) -> np.ndarray[Any, Any] | None:
     if value is None or is_forced() or any(a is None for a in arrays):
         return None
     count = prod(np.broadcast_shapes(*(a.shape for a in key.arrays)))
-    if count * value.size > MOST_CHOSEN:
+    if count * value.nbytes > min(MOST_CHOSEN, current().memory_budget // 8):
         return None
     known = iter(arrays)
     entries = [next(known) if is_array(e) else e for e in key.entries]
     found: np.ndarray[Any, Any] = value[tuple(entries)]
     return found
-
-
-MOST_CHOSEN = 1 << 20
-"""Indices times elements, which is more than what is chosen."""
 
 
 def _slice(x: Array, key: Key) -> Array:
