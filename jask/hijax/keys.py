@@ -71,9 +71,9 @@ def among(results: Sequence[Any]) -> Generators | None:
     return tuple(generator(x.dtype).name if is_key(x.dtype) else None for x in results)
 
 
-def key_of(numbers: Any, generator: Any) -> Any:
+def key_of(numbers: Any, impl: Any) -> Any:
     """Return the keys that are made of these numbers."""
-    return jax.random.wrap_key_data(numbers, impl=generator)
+    return jax.random.wrap_key_data(numbers, impl=impl)
 
 
 def apart(leaves: Sequence[Any]) -> tuple[Sequence[Any], Generators | None]:
