@@ -34,6 +34,9 @@ DOT_SIDE = 512
 """Sides of a product below which BLAS loses speed."""
 LARGE_PRODUCT = 4 * MiB
 """Bytes of a product's result from which it is bound by arithmetic, not by reading."""
+MAP_BLOCK = 16 * MiB
+"""Largest block of a pass that only maps, if the user did not set a block size: for
+files read or written across their rows, long runs are worth leaving the caches."""
 DOT_BLOCK = 32 * MiB
 """Largest operand of a product, if the user did not set a block size."""
 

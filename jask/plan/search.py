@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from math import inf, prod
 
-from jask.plan.cost import DOT_BLOCK, Cost, Survey, price, survey
+from jask.plan.cost import DOT_BLOCK, MAP_BLOCK, Cost, Survey, price, survey
 from jask.plan.ir import Limits, Pass, Place
 from jask.trace.ir import Var
 
@@ -124,12 +124,12 @@ class _Search:
             # halving a tile may only make room for another worker: that is better too
             held = cost.memory + cost.memory / cost.workers
             score += _OVER_BUDGET * held / max(1, self.memory)
-        dot_limit = (
-            self.limits.block
-            if self.limits.forced
-            else max(self.limits.block, DOT_BLOCK)
-        )
-        for size, limit in ((s.largest, self.limits.block), (s.largest_dot, dot_limit)):
+        plain, heavy = self.limits.block, self.limits.block
+        if not self.limits.forced:
+            heavy = max(heavy, DOT_BLOCK)
+            if all(r.kind == "map" for r in self.p.roots):
+                plain = max(plain, MAP_BLOCK)
+        for size, limit in ((s.largest, plain), (s.largest_dot, heavy)):
             if size > limit:
                 score += _OVERSIZE * size / limit
         return score
