@@ -198,6 +198,21 @@ def diff(x: Value, prepend: Value, append: Value, *, n: int, axis: int) -> Value
     return jnp.diff(x, n=n, axis=axis, prepend=prepend, append=append)
 
 
+def all_true(x: Value, **options: Any) -> Value:
+    """Return whether all elements are true."""
+    return jnp.all(_truth(x), **options)
+
+
+def any_true(x: Value, **options: Any) -> Value:
+    """Return whether some element is true."""
+    return jnp.any(_truth(x), **options)
+
+
+def _truth(x: Value) -> Value:
+    """Return what is not zero of complex numbers: JAX looks at real parts only."""
+    return x != 0 if jnp.issubdtype(x.dtype, jnp.complexfloating) else x
+
+
 def reduce_where(
     x: Value, where: Value, initial: Value, *, function: Any, **options: Any
 ) -> Value:

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import jax.numpy as jnp
-
 from jask.numpy import _kernels
 from jask.numpy._table import (
     Array,
@@ -41,13 +39,13 @@ def _truth(
 
 all = _truth(
     "all",
-    jnp.all,
+    _kernels.all_true,
     "Whether every element is true",
     "[True, False] -> Array(False, dtype=bool)",
 )
 any = _truth(
     "any",
-    jnp.any,
+    _kernels.any_true,
     "Whether some element is true",
     "[True, False] -> Array(True, dtype=bool)",
 )

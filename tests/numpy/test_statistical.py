@@ -97,3 +97,12 @@ def test_an_empty_axis_has_a_sum_but_no_maximum():
 def test_a_wrong_axis_is_refused_at_the_call(axis: Any):
     with pytest.raises((ValueError, IndexError, AttributeError, TypeError)):
         jnp.sum(disk(GRID), axis=axis)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("name", ["all", "any"])
+def test_a_complex_number_is_true_where_it_is_not_zero(name: str, axis: Any):
+    x = np.array([[1j, 0, 2], [1, 0, np.nan * 1j]], np.complex64)
+    for array in (disk(x), jnp.asarray(x)):
+        found = getattr(jnp, name)(array, axis=axis)
+        assert_equal(found, getattr(np, name)(x, axis=axis))
