@@ -80,7 +80,9 @@ def test_examples_of_generated_functions_run(
     )
     report: list[str] = []
     with jax.enable_x64(False), jax.numpy_dtype_promotion("standard"):
-        doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append)
+        doctest.DocTestRunner(verbose=False, optionflags=OPTIONS).run(
+            test, out=report.append
+        )
     assert not report, "".join(report)
 
 
