@@ -165,6 +165,7 @@ class _Lane:
             for h, r in zip(step.heads, roots, strict=True)
         ]
         carried = [self.carried(*z) for z in zip(step.heads, roots, keys, strict=True)]
+        self.drop_spares(step, roots)
         spares = [self.spare(*z) for z in zip(step.heads, roots, strict=True)]
         made = step.kernel.call(step.offsets, carried, spares, *blocks)
         jax.block_until_ready(made)
@@ -255,6 +256,13 @@ class _Lane:
         dtype = root.outputs[0].dtype
         mine = self.spares.get((head.shape, dtype))
         return [mine.pop() if mine else fresh(head.shape, dtype)]
+
+    def drop_spares(self, step: Step, roots: Sequence[Root]) -> None:
+        """Free output blocks of other shapes: the plan counts one for each root."""
+        shapes = zip(step.heads, roots, strict=True)
+        wanted = {(h.shape, r.outputs[0].dtype) for h, r in shapes}
+        for key in self.spares.keys() - wanted:
+            del self.spares[key]
 
     def deliver(
         self, step: Step, head: Head, root: Root, key: Any, arrays: list[Any]
