@@ -18,9 +18,9 @@ import numpy as np
 
 from jask.plan.ir import Pass, Root
 from jask.plan.lower import Head, Lowered, Record, Ref
-from jask.rules._table import RULES
+from jask.rules._table import RULES, Need
 from jask.trace.counters import COUNTERS
-from jask.trace.ir import Atom, Literal
+from jask.trace.ir import Atom, Equation, Literal
 
 QUICK_BELOW = 1 << 18
 """Elements of a pass below which compiling costs more than running: its kernels are
@@ -175,12 +175,12 @@ def _step_function(p: Pass, low: Lowered) -> Callable[..., Any]:
         for record, need in zip(low.records, low.needs, strict=True):
             eqn = equations[record.number]
             operands = _operands(record, eqn.inputs, offsets, blocks, values)
-            if eqn.name == "div" and isinstance(eqn.inputs[1], Literal):
-                # XLA would multiply by the divisor's reciprocal
-                operands[1] = jax.lax.optimization_barrier(operands[1])
             numbers = offsets.take(record.offsets)
-            made = RULES[eqn.name].emit(eqn, record.shape, need, numbers, operands)
-            values.append(_fenced(made, len(values)))
+            values.append(
+                emitted(
+                    eqn, record.shape, need, numbers, operands, position=len(values)
+                )
+            )
         results: list[list[Any]] = []
         for head, acc in zip(low.heads, carried, strict=True):
             root = p.roots[head.root]
@@ -205,7 +205,21 @@ def _apart(operands: Sequence[Any]) -> list[Any]:
     return [None if o is None else next(fenced) for o in operands]
 
 
-def _fenced(made: Any, position: int) -> Sequence[Any]:
+def emitted(
+    eqn: Equation,
+    shape: tuple[int, ...],
+    need: Need,
+    numbers: Sequence[Any],
+    operands: Sequence[Any],
+    *,
+    position: int,
+) -> Sequence[Any]:
+    """Return the results of an equation, the so many-th of its kernel."""
+    operands = list(operands)
+    if eqn.name == "div" and isinstance(eqn.inputs[1], Literal):
+        # XLA would multiply by the divisor's reciprocal
+        operands[1] = jax.lax.optimization_barrier(operands[1])
+    made = RULES[eqn.name].emit(eqn, shape, need, numbers, operands)
     results = list(made) if isinstance(made, list | tuple) else [made]
     if position % BARRIER_EVERY == BARRIER_EVERY - 1:
         return list(jax.lax.optimization_barrier(tuple(results)))

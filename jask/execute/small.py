@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jask.execute.host import is_exact, run_exactly
-from jask.execute.kernel import compile_small
+from jask.execute.kernel import compile_small, emitted
 from jask.rules._table import RULES, Need
 from jask.rules.elementwise import Elementwise, Same
 from jask.stores.base import read_block
@@ -36,12 +36,22 @@ from jask.trace.graph import Dense, Node, Result, Source
 from jask.trace.ir import Atom, Equation, Literal, Program, Var
 from jask.trace.structure import Key
 
-__all__ = ["KEEP_BYTES", "Frontier", "Small", "is_candidate", "make_small"]
+__all__ = [
+    "KEEP_BYTES",
+    "MOST_ELEMENTS",
+    "Frontier",
+    "Small",
+    "is_candidate",
+    "make_small",
+]
 
 type Array = np.ndarray[Any, Any]
 
 LENGTHS = (1, 64, 512, 4096)
-"""Lengths of an island's operands. The last is the most elements of a small array."""
+"""Lengths of an island's operands."""
+
+MOST_ELEMENTS = LENGTHS[-1]
+"""Elements of a small array, at most."""
 
 KEEP_BYTES = 1 << 15
 """Bytes up to which a computed value is kept by its node."""
@@ -52,9 +62,6 @@ MOST_EQUATIONS = 64
 MOST_ISLANDS = 3
 """Islands of a small program."""
 
-BARRIER_EVERY = 16
-"""Equations between optimization barriers, as in planned kernels."""
-
 _NO_NEED = Need(())
 """What the rule of an elementwise primitive looks at besides its blocks: nothing."""
 
@@ -62,7 +69,7 @@ _NO_NEED = Need(())
 def is_candidate(key: Key) -> bool:
     """Return whether a graph may be a small program, from what its key says."""
     return len(key.calls) <= MOST_EQUATIONS and all(
-        leaf.place == "memory" and prod(leaf.shape) <= LENGTHS[-1]
+        leaf.place == "memory" and prod(leaf.shape) <= MOST_ELEMENTS
         for leaf in key.leaves
     )
 
@@ -136,7 +143,7 @@ def make_small(
     values = _variables(program)
     if (
         len(program.equations) > MOST_EQUATIONS
-        or any(v.size > LENGTHS[-1] for v in values)
+        or any(v.size > MOST_ELEMENTS for v in values)
         or sum(v.nbytes for v in values) > memory
     ):
         return None
@@ -308,26 +315,20 @@ def _function(
     def island(*operands: Any) -> list[Any]:
         env: dict[Var, Any] = dict(zip(inputs, operands, strict=True))
         for number, eqn in enumerate(equations):
-            made = _applied(eqn, env)
-            if number % BARRIER_EVERY == BARRIER_EVERY - 1:
-                made = jax.lax.optimization_barrier(tuple(made))
+            given = _flat_operands(eqn, env)
+            made = emitted(eqn, (), _NO_NEED, (), given, position=number)
             env.update(zip(eqn.outputs, made, strict=True))
         return [env[v] for v in outputs]
 
     return island
 
 
-def _applied(eqn: Equation, env: Mapping[Var, Any]) -> Sequence[Any]:
+def _flat_operands(eqn: Equation, env: Mapping[Var, Any]) -> list[Any]:
     flat = (1,) if eqn.outputs[0].shape == () else ()  # a row of one, as its neighbours
-    operands = [
+    return [
         jnp.asarray(a.value).reshape(flat) if isinstance(a, Literal) else env[a]
         for a in eqn.inputs
     ]
-    if eqn.name == "div" and isinstance(eqn.inputs[1], Literal):
-        # XLA would multiply by the divisor's reciprocal
-        operands[1] = jax.lax.optimization_barrier(operands[1])
-    made = RULES[eqn.name].emit(eqn, (), _NO_NEED, (), operands)
-    return list(made) if isinstance(made, list | tuple) else [made]
 
 
 class _Kernels:

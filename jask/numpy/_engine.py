@@ -11,10 +11,11 @@ from jask.array import SMALL, DiskArray, from_numpy
 from jask.config import current
 from jask.errors import MemoryBudgetError
 from jask.execute.run import InMemory, ToScratch
-from jask.geometry.box import Box
+from jask.execute.small import MOST_ELEMENTS
 from jask.hijax.apply import apply
 from jask.hijax.materialize import dematerialize, evaluate
 from jask.hijax.type import is_disk, make_value
+from jask.stores.base import read_block
 from jask.stores.memory import MemoryStore
 from jask.trace.graph import Dense, Node, Result, Source, walk
 
@@ -122,13 +123,9 @@ def from_store(store: Any) -> DiskArray:
     return made
 
 
-AT_HAND = 4096
-"""Most elements of an array that is evaluated where an expression would do."""
-
-
 def is_at_hand(x: Any) -> bool:
     """Return whether an array comes from a few small arrays in memory, by few steps."""
-    if not isinstance(x, DiskArray) or x.size > AT_HAND:
+    if not isinstance(x, DiskArray) or x.size > MOST_ELEMENTS:
         return False
     if isinstance(x.node, Result) and x.node.value is not None:
         return True
@@ -138,7 +135,7 @@ def is_at_hand(x: Any) -> bool:
 
 def host_value(x: Any) -> np.ndarray[Any, Any] | None:
     """Return the values themselves of a small array that has them; None for others."""
-    if not isinstance(x, DiskArray) or x.size > AT_HAND:
+    if not isinstance(x, DiskArray) or x.size > MOST_ELEMENTS:
         return None
     node = x.node
     if isinstance(node, Result):
@@ -156,7 +153,7 @@ def is_forced() -> bool:
 
 def _is_small(node: Node) -> bool:
     """Return whether a node is a small value in memory, or a small result."""
-    if node.nbytes > AT_HAND * node.dtype.itemsize:
+    if node.nbytes > MOST_ELEMENTS * node.dtype.itemsize:
         return False
     if isinstance(node, Source):
         return not node.store.on_disk
@@ -182,6 +179,4 @@ def _node_value(node: Any) -> np.ndarray[Any, Any] | None:
         return np.asarray(node.value)
     if not isinstance(node, Source) or node.store.on_disk:
         return None
-    found = np.empty(node.shape, node.dtype)
-    node.store.read(Box.whole(node.shape), found)  # type: ignore[attr-defined]
-    return found
+    return read_block(node.store)  # type: ignore[arg-type]
