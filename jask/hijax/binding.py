@@ -5,7 +5,7 @@ graph with a numbered hole for each of them; a callback fills it with its values
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -54,6 +54,19 @@ class Template:
     handles: tuple[int, ...]
     """The positions of the values that are handles."""
 
+    order: tuple[Node, ...] = field(init=False)
+    """All nodes below, operands first."""
+
+    def __post_init__(self) -> None:
+        """Walk the graph once."""
+        object.__setattr__(self, "order", tuple(walk(self.nodes)))
+
+    @classmethod
+    def joined(cls, templates: Sequence["Template"]) -> "Template":
+        """Return one template of all their nodes, in which what is equal is shared."""
+        handles = dict.fromkeys(h for t in templates for h in t.handles)
+        return cls(_shared([n for t in templates for n in t.nodes]), tuple(handles))
+
     def parents(self, values: Sequence[Any]) -> list[int]:
         """Return the handles among the values."""
         return [int(h) for i in self.handles for h in np.ravel(values[i])]
@@ -69,7 +82,7 @@ class Template:
                 return Dense(node.shape, node.dtype, value)
             return node
 
-        return _rebuild(self.nodes, leaf)
+        return _rebuild(self.nodes, leaf, self.order)
 
 
 def template(nodes: Sequence[Node], positions: dict[Any, int]) -> Template:
@@ -102,11 +115,35 @@ def settled(nodes: Sequence[Node]) -> list[Node]:
     return _rebuild(nodes, leaf)
 
 
-def _rebuild(nodes: Sequence[Node], leaf: Callable[[Node], Node]) -> list[Node]:
+def _shared(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """Return the nodes with equal parts, built more than once, made one."""
+    new: dict[int, Node] = {}
+    found: dict[Any, Any] = {}
+    for node in walk(nodes):
+        if not isinstance(node, Result):
+            hole = isinstance(node, Handle | Dense) and isinstance(node.value, Hole)
+            new[id(node)] = found.setdefault(node.value, node) if hole else node
+            continue
+        operands = tuple(new[id(o)] for o in node.call.operands)
+        key = (node.call.operation, *map(id, operands))
+        call = found.get(key)
+        if call is None:
+            call = Call(node.call.operation, operands, node.call.where)
+            found[key] = call
+        result = Result(node.shape, node.dtype, call, node.index)
+        new[id(node)] = found.setdefault((call, node.index), result)
+    return tuple(new[id(n)] for n in nodes)
+
+
+def _rebuild(
+    nodes: Sequence[Node],
+    leaf: Callable[[Node], Node],
+    order: Sequence[Node] | None = None,
+) -> list[Node]:
     """Return the graph with its leaves replaced; what does not change is shared."""
     new: dict[int, Node] = {}
     calls: dict[int, Call] = {}
-    for node in walk(nodes):
+    for node in walk(nodes) if order is None else order:
         if not isinstance(node, Result):
             new[id(node)] = leaf(node)
             continue

@@ -288,6 +288,9 @@ class Group:
     dtypes: list[np.dtype[Any]] = field(default_factory=list)
     """The dtype of each value in memory."""
 
+    whole: Template | None = None
+    """All of them as one, known when the program first runs."""
+
     def add(self, item: Template, dtype: Any) -> int:
         """Add one, and return its index."""
         self.templates.append(item)
@@ -299,13 +302,14 @@ class Group:
         with TABLE.running(), using(self.settings):
             # Converted once: templates that use one operand share one leaf.
             arrays = [np.asarray(x) for x in operands]
-            nodes = [n for t in self.templates for n in t.fill(arrays)]
+            if self.whole is None:
+                self.whole = Template.joined(self.templates)
+            nodes = self.whole.fill(arrays)
             values = [
                 _narrowed(v, d)
                 for v, d in zip(evaluate(nodes), self.dtypes, strict=True)
             ]
-            parents = [h for t in self.templates for h in t.parents(operands)]
-            return values[0], _park(values[1:], parents)
+            return values[0], _park(values[1:], self.whole.parents(operands))
 
     def redeem(self, index: int) -> Callable[[Any], Any]:
         """Return the callback that hands over the value with this index."""
