@@ -300,6 +300,12 @@ def nonzero(x: Value, *, size: int, fill_value: Any) -> tuple[Value, ...]:
     return tuple(i.astype(index_dtype()) for i in found)
 
 
+def unique(x: Value, fill_value: Value, *, size: int) -> tuple[Value, ...]:
+    """Return `size` distinct elements, where they are first, inverse and counts."""
+    found = jnp.unique_all(x, size=size, fill_value=fill_value)
+    return found.values, *(i.astype(index_dtype()) for i in found[1:])
+
+
 def repeat(x: Value, *, count: int, axis: int) -> Value:
     """Return each element `count` times, by broadcasting."""
     wide = jnp.broadcast_to(

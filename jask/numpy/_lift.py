@@ -72,14 +72,16 @@ def lifted(
     example: str = "",
     *,
     module: str,
+    first: tuple[str, ...] = (),
     **defaults: Any,
 ) -> Function:
     """Return a `jax.numpy` function as a lazy function of DiskArrays.
 
-    `defaults` are the standard's where `jax.numpy` has others of the same meaning.
+    `first` names the parameters that the standard takes by position only, `defaults`
+    are the standard's where `jax.numpy` has others of the same meaning.
     """
     known = function.__name__
-    signature = _with_defaults(inspect.signature(function), defaults)
+    signature = _standard(inspect.signature(function), first, defaults)
     traced = operand_names(signature)
 
     @functools.wraps(function)
@@ -92,15 +94,15 @@ def lifted(
     )
 
 
-def _with_defaults(
-    signature: inspect.Signature, defaults: dict[str, Any]
+def _standard(
+    signature: inspect.Signature, first: tuple[str, ...], defaults: dict[str, Any]
 ) -> inspect.Signature:
-    """Return a signature with other defaults."""
+    """Return a signature with first parameters by position only, other defaults."""
+    found = list(signature.parameters.values())
+    for i, name in enumerate(first):
+        found[i] = found[i].replace(name=name, kind=inspect.Parameter.POSITIONAL_ONLY)
     return signature.replace(
-        parameters=[
-            p.replace(default=defaults.get(p.name, p.default))
-            for p in signature.parameters.values()
-        ]
+        parameters=[p.replace(default=defaults.get(p.name, p.default)) for p in found]
     )
 
 

@@ -4,6 +4,7 @@ Without `size=` the operand is evaluated in memory (MemoryBudgetError if it does
 fit); under a trace that is JAX's concretization error.
 """
 
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,8 +50,13 @@ class UniqueInverse(NamedTuple):
     """Which of them each element is."""
 
 
-def _unique(name: str, x: Operand) -> UniqueAll:
+def _unique(name: str, x: Operand, size: int | None, fill_value: Operand) -> UniqueAll:
     """Return everything about the distinct elements; each NaN is distinct."""
+    if size is not None:
+        length = operator.index(size)
+        return UniqueAll(
+            *call(_kernels.unique, x, fill_value, name=name, wide=True, size=length)
+        )
     (value,) = fetch(name, check_operand(name, x))
     flat = value.reshape(-1)
     values, indices, inverse, counts = np.unique(
@@ -69,19 +75,25 @@ def _unique(name: str, x: Operand) -> UniqueAll:
     )
 
 
-def unique_all(x: Operand, /) -> UniqueAll:
+def unique_all(
+    x: Operand, /, *, size: int | None = None, fill_value: Operand = None
+) -> UniqueAll:
     """Distinct elements with first indices, inverse and counts.
 
     Parameters
     ----------
     x : array
         The operand; several axes are flattened.
+    size : int, optional
+        How many distinct elements the result has room for; needed under a trace.
+    fill_value : scalar, optional
+        With `size`: what fills up; the smallest element unless given.
 
     Returns
     -------
     UniqueAll
         `values`, `indices`, `inverse_indices` (in the shape of `x`), `counts`.
-        Evaluated at the call, in memory.
+        Evaluated at the call, in memory, unless `size` is given.
 
     Examples
     --------
@@ -90,21 +102,27 @@ def unique_all(x: Operand, /) -> UniqueAll:
     >>> jask.materialize(jnp.unique_all(jnp.asarray([6, 2, 6])).values)
     Array([2, 6], dtype=int32)
     """
-    return _unique("unique_all", x)
+    return _unique("unique_all", x, size, fill_value)
 
 
-def unique_counts(x: Operand, /) -> UniqueCounts:
+def unique_counts(
+    x: Operand, /, *, size: int | None = None, fill_value: Operand = None
+) -> UniqueCounts:
     """Distinct elements with their counts.
 
     Parameters
     ----------
     x : array
         The operand; several axes are flattened.
+    size : int, optional
+        How many distinct elements the result has room for; needed under a trace.
+    fill_value : scalar, optional
+        With `size`: what fills up; the smallest element unless given.
 
     Returns
     -------
     UniqueCounts
-        `values` and `counts`. Evaluated at the call, in memory.
+        `values` and `counts`. Evaluated at the call, in memory, unless `size` is given.
 
     Examples
     --------
@@ -113,23 +131,29 @@ def unique_counts(x: Operand, /) -> UniqueCounts:
     >>> [int(n) for n in jnp.unique_counts(jnp.asarray([6, 2, 6])).counts]
     [1, 2]
     """
-    found = _unique("unique_counts", x)
+    found = _unique("unique_counts", x, size, fill_value)
     return UniqueCounts(found.values, found.counts)
 
 
-def unique_inverse(x: Operand, /) -> UniqueInverse:
+def unique_inverse(
+    x: Operand, /, *, size: int | None = None, fill_value: Operand = None
+) -> UniqueInverse:
     """Distinct elements with the inverse.
 
     Parameters
     ----------
     x : array
         The operand; several axes are flattened.
+    size : int, optional
+        How many distinct elements the result has room for; needed under a trace.
+    fill_value : scalar, optional
+        With `size`: what fills up; the smallest element unless given.
 
     Returns
     -------
     UniqueInverse
         `values` and `inverse_indices` (in the shape of `x`). Evaluated at the call,
-        in memory.
+        in memory, unless `size` is given.
 
     Examples
     --------
@@ -138,22 +162,29 @@ def unique_inverse(x: Operand, /) -> UniqueInverse:
     >>> jnp.unique_inverse(jnp.asarray([[6, 2], [6, 6]])).inverse_indices.shape
     (2, 2)
     """
-    found = _unique("unique_inverse", x)
+    found = _unique("unique_inverse", x, size, fill_value)
     return UniqueInverse(found.values, found.inverse_indices)
 
 
-def unique_values(x: Operand, /) -> Array:
+def unique_values(
+    x: Operand, /, *, size: int | None = None, fill_value: Operand = None
+) -> Array:
     """Distinct elements in ascending order.
 
     Parameters
     ----------
     x : array
         The operand; several axes are flattened.
+    size : int, optional
+        How many distinct elements the result has room for; needed under a trace.
+    fill_value : scalar, optional
+        With `size`: what fills up; the smallest element unless given.
 
     Returns
     -------
     array
-        One axis; the dtype of `x`. Evaluated at the call, in memory.
+        One axis; the dtype of `x`. Evaluated at the call, in memory, unless `size` is
+        given.
 
     Examples
     --------
@@ -162,7 +193,7 @@ def unique_values(x: Operand, /) -> Array:
     >>> jask.materialize(jnp.unique_values(jnp.asarray([6, 2, 6])))
     Array([2, 6], dtype=int32)
     """
-    return _unique("unique_values", x).values
+    return _unique("unique_values", x, size, fill_value).values
 
 
 def isin(x1: Operand, x2: Operand, /, *, invert: Any = False) -> Array:

@@ -1,7 +1,9 @@
 """Shapes and orders, joins, sorts, products: against NumPy."""
 
+from functools import partial
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -118,6 +120,21 @@ def test_unique_functions_are_numpys():
     assert_equal(jnp.unique_counts(x).counts, counts)
     assert_equal(jnp.unique_inverse(x).inverse_indices, inverse)
     assert jnp.unique_values(jnp.asarray([np.nan, np.nan])).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    "name", ["unique_all", "unique_counts", "unique_inverse", "unique_values"]
+)
+@pytest.mark.parametrize("options", [{"size": 3}, {"size": 7, "fill_value": 9}])
+def test_unique_functions_with_a_size_are_jax_numpys_and_can_be_traced(
+    name: str, options: Any
+):
+    x = np.asarray([[3, 1, 3], [4, 1, 4]])
+    expected = jax.tree.leaves(getattr(jax.numpy, name)(x, **options))
+    own = getattr(jnp, name)
+    for found in (own(disk(x), **options), jax.jit(partial(own, **options))(disk(x))):
+        for f, e in zip(jax.tree.leaves(found), expected, strict=True):
+            assert_equal(f, np.asarray(e, np.int64))
 
 
 NUMBER: Any = 3

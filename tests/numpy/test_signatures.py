@@ -1,10 +1,13 @@
 """Names and signatures of the standard, against array-api-strict."""
 
+import functools
 import inspect
 import types
+from collections.abc import Iterable
 from typing import Any
 
 import array_api_strict
+import jax.numpy
 import pytest
 
 import jask.numpy as jnp
@@ -38,29 +41,157 @@ def test_every_name_of_the_standard_is_exported():
     assert names - OWN - set(jnp.__all__) == {"__version__"}
 
 
-def positional(signature: inspect.Signature) -> list[inspect.Parameter]:
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [p for p in signature.parameters.values() if p.kind in kinds]
+def parameters(function: Any) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(function).parameters)
 
 
-@pytest.mark.parametrize(
-    ("model", "ours"), [f[1:] for f in FUNCTIONS], ids=[f[0] for f in FUNCTIONS]
+def named(namespace: Any, name: str) -> Any:
+    """The function of that name, such as `linalg.inv`."""
+    return functools.reduce(getattr, name.split("."), namespace)
+
+
+def peer(name: str) -> Any:
+    """The function of jax.numpy; what has two names here goes by the shorter."""
+    short = name.removeprefix("linalg.")
+    same = getattr(jnp, short, None) is named(jnp, name)
+    return named(jax.numpy, short if same else name)
+
+
+def kinds(found: dict[str, inspect.Parameter], names: Iterable[str]) -> list[Any]:
+    return [(name, found[name].kind.name) for name in names]
+
+
+def rows(table: dict[str, str]) -> dict[str, set[str]]:
+    """A table `parameters: functions` turned round."""
+    turned: dict[str, set[str]] = {}
+    for names, functions in table.items():
+        for function in functions.split():
+            turned.setdefault(function, set()).update(names.split())
+    return turned
+
+
+BY_POSITION = rows(
+    {
+        "axes": "tensordot linalg.tensordot fft.fftshift fft.ifftshift",
+        "axis": "all any argmax argmin argsort count_nonzero diff flip max mean min "
+        "prod repeat roll sort stack std sum take take_along_axis var",
+        "d": "fft.fftfreq fft.rfftfreq",
+        "dtype": "arange asarray empty empty_like eye full full_like linspace ones "
+        "ones_like prod sum zeros zeros_like",
+        "endpoint": "linspace",
+        "full_matrices": "linalg.svd",
+        "k": "eye tril triu",
+        "mode": "linalg.qr",
+        "n axis norm": "fft.fft fft.hfft fft.ifft fft.ihfft fft.irfft fft.rfft",
+        "n prepend append": "diff",
+        "rtol": "linalg.matrix_rank linalg.pinv",
+        "s axes norm": "fft.fftn fft.ifftn fft.irfftn fft.rfftn",
+        "side sorter": "searchsorted",
+    }
 )
-def test_every_call_that_the_standard_allows_is_accepted(model: Any, ours: Any):
-    theirs, own = inspect.signature(model), inspect.signature(ours)
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in own.parameters.values())
-    assert variadic or len(positional(own)) >= len(positional(theirs))
-    for ask, have in zip(positional(theirs), positional(own), strict=False):
-        if ask.kind is ask.POSITIONAL_OR_KEYWORD:
-            assert (have.name, have.kind) == (ask.name, ask.kind)
-        if ask.default is not ask.empty:
-            assert have.default == ask.default or ask.default is None
-    for ask in theirs.parameters.values():
-        if ask.kind is ask.KEYWORD_ONLY:
-            have = own.parameters[ask.name]
-            assert have.kind in (have.KEYWORD_ONLY, have.POSITIONAL_OR_KEYWORD)
-            if "UNDEF" not in repr(ask.default):
-                assert have.default == ask.default
+"""By keyword only in the standard, also by position here: programs written for
+jax.numpy give them so."""
+
+BEYOND = rows(
+    {
+        "UPLO symmetrize_input": "linalg.eigh linalg.eigvalsh",
+        "compute_uv hermitian subset_by_index": "linalg.svd",
+        "ddof": "std var",
+        "decimals": "round",
+        "dtype": "mean stack std var",
+        "hermitian rcond": "linalg.pinv",
+        "hermitian tol": "linalg.matrix_rank",
+        "initial": "max min prod sum",
+        "method": "linalg.slogdet",
+        "mode": "take take_along_axis",
+        "fill_value": "take",
+        "order": "reshape",
+        "precision preferred_element_type": "matmul tensordot vecdot linalg.matmul "
+        "linalg.tensordot linalg.vecdot",
+        "retstep axis": "linspace",
+        "shape": "empty_like full_like ones_like zeros_like",
+        "size fill_value": "nonzero where unique_all unique_counts unique_inverse "
+        "unique_values",
+        "sparse copy": "meshgrid",
+        "symmetrize_input": "linalg.cholesky",
+        "where": "all any max mean min prod std sum var",
+    }
+)
+"""Not in the standard, optional here: jax.numpy has them."""
+
+OPTIONAL = {"linspace": {"num"}, "squeeze": {"axis"}, "where": {"x1", "x2"}}
+"""Without a default in the standard, with one here: jax.numpy has it."""
+
+
+def test_by_position_only_is_what_the_standard_takes_so():
+    for name, model, ours in FUNCTIONS:
+        found, own = parameters(model), parameters(ours)
+        only = [n for n, p in found.items() if p.kind is p.POSITIONAL_ONLY]
+        mine = [n for n, p in own.items() if p.kind is p.POSITIONAL_ONLY]
+        assert mine == only, name
+
+
+def test_what_the_standard_takes_by_position_has_the_same_name_and_place():
+    for name, model, ours in FUNCTIONS:
+        found, own = parameters(model), parameters(ours)
+        plain = [n for n, p in found.items() if p.kind is not p.KEYWORD_ONLY]
+        first = list(own)[: len(plain)]
+        assert kinds(own, first) == kinds(found, plain), name
+
+
+def test_what_the_standard_takes_by_keyword_only_is_so_but_for_the_listed():
+    wider: dict[str, set[str]] = {}
+    for name, model, ours in FUNCTIONS:
+        own = parameters(ours)
+        for key, p in parameters(model).items():
+            if p.kind is p.KEYWORD_ONLY and own[key].kind is not p.KEYWORD_ONLY:
+                assert own[key].kind is p.POSITIONAL_OR_KEYWORD, name
+                wider.setdefault(name, set()).add(key)
+    assert wider == BY_POSITION
+
+
+def test_nothing_is_beyond_the_standard_but_the_listed_and_that_is_optional():
+    beyond: dict[str, set[str]] = {}
+    for name, model, ours in FUNCTIONS:
+        known = parameters(model)
+        for key, p in parameters(ours).items():
+            if key not in known:
+                assert p.default is not p.empty, name
+                beyond.setdefault(name, set()).add(key)
+    assert beyond == BEYOND
+
+
+def test_defaults_are_those_of_the_standard_but_for_the_listed():
+    other: dict[str, set[str]] = {}
+    for name, model, ours in FUNCTIONS:
+        own = parameters(ours)
+        for key, p in parameters(model).items():
+            default = None if "UNDEF" in repr(p.default) else p.default
+            if own[key].default != default:
+                assert p.default is p.empty, name
+                other.setdefault(name, set()).add(key)
+    assert other == OPTIONAL
+
+
+def test_what_may_also_be_given_by_position_has_its_place_in_jax_numpy():
+    for name, keys in BY_POSITION.items():
+        own, model = parameters(named(jnp, name)), parameters(peer(name))
+        assert {list(own).index(k) - list(model).index(k) for k in keys} <= {0}, name
+        assert {model[k].kind.name for k in keys} == {"POSITIONAL_OR_KEYWORD"}, name
+
+
+def test_what_is_beyond_the_standard_is_in_jax_numpy_with_the_same_default():
+    for name, keys in BEYOND.items():
+        own, model = parameters(named(jnp, name)), parameters(peer(name))
+        assert {k for k in keys if own[k].default == model[k].default} == keys, name
+
+
+def test_what_may_be_left_out_may_be_left_out_in_jax_numpy():
+    for name, keys in OPTIONAL.items():
+        own, model = parameters(named(jnp, name)), parameters(peer(name))
+        for place in map(list(own).index, keys):
+            same = list(own.values())[place], list(model.values())[place]
+            assert same[0].default == same[1].default, name
 
 
 def test_every_function_has_a_docstring_and_a_home():
