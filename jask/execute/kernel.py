@@ -188,7 +188,8 @@ def _step_function(p: Pass, low: Lowered) -> Callable[..., Any]:
             operands = _operands(head, atoms, offsets, blocks, values)
             if root.kind == "reduce" and shifted:
                 operands = _apart(operands)
-            results.append(_finish(root, operands, offsets.take(head.offsets), acc))
+            numbers = offsets.take(head.offsets)
+            results.append(_finish(root, head, operands, numbers, acc))
         return results
 
     return step
@@ -258,14 +259,19 @@ def _operand(
 
 
 def _finish(
-    root: Root, operands: Sequence[Any], numbers: Sequence[Any], carried: Sequence[Any]
+    root: Root,
+    head: Head,
+    operands: Sequence[Any],
+    numbers: Sequence[Any],
+    carried: Sequence[Any],
 ) -> list[Any]:
     if root.kind == "map":
         return list(operands)
     assert root.eqn is not None
     if root.kind == "reduce":
-        partial = root.reduction.partial(root.eqn, numbers, operands)
-        return list(root.reduction.combine(root.eqn, carried, partial))
+        rule = root.reduction
+        part = rule.contribution(root.eqn, head.shape, head.key, numbers, operands)
+        return list(rule.combine(root.eqn, carried, part))
     if root.kind == "scan":
         block, carry = root.scan.step(root.eqn, carried, operands[0])
         return [block, *carry]

@@ -66,6 +66,9 @@ class Head:
     shape: tuple[int, ...]
     """Shape of the part of its domain."""
 
+    key: Any
+    """Static facts for a reduction."""
+
     offsets: int
     """How many run-time integers it takes, after those of its crops."""
 
@@ -258,4 +261,4 @@ class _Lowering:
 
     def _head(self, k: int, root: Root, domain: Box, need: Need) -> Head:
         refs = self._refs(self._root_inputs(root), need)
-        return Head(k, domain.shape, len(need.offsets), refs)
+        return Head(k, domain.shape, need.key, len(need.offsets), refs)

@@ -7,6 +7,7 @@ from jask.rules import (
     broadcast as broadcast,
     contract as contract,
     control as control,
+    convolve as convolve,
     create as create,
     cumulative as cumulative,
     elementwise as elementwise,
@@ -19,4 +20,5 @@ from jask.rules import (
     scatter as scatter,
     slicing as slicing,
     whole as whole,
+    windows as windows,
 )

@@ -131,6 +131,20 @@ class Reduction(Rule):
         """Reduce one part: as many arrays as accumulators, of the kept part's shape."""
         raise NotImplementedError
 
+    def contribution(
+        self,
+        eqn: Equation,
+        shape: tuple[int, ...],  # noqa: ARG002 (for rules that override it)
+        key: Any,  # noqa: ARG002 (for rules that override it)
+        offsets: Sequence[Any],
+        blocks: Sequence[Any],
+    ) -> Sequence[Any]:
+        """Reduce a part of the domain of `shape`, of which `need_part` gave the key.
+
+        Only a rule that must know shape or key overrides this.
+        """
+        return self.partial(eqn, offsets, blocks)
+
     def combine(
         self, eqn: Equation, first: Sequence[Any], second: Sequence[Any]
     ) -> Sequence[Any]:
@@ -139,6 +153,30 @@ class Reduction(Rule):
 
     def finish(self, eqn: Equation, accumulators: Sequence[Any]) -> Sequence[Any]:
         """Return the block of each result."""
+        raise NotImplementedError
+
+
+class Staged(Rule):
+    """A rule for which there is an algorithm that works between the passes.
+
+    It takes what its axis needs from stores and writes its results to others, in the
+    memory that it is given: for an axis that does not fit memory.
+    """
+
+    def can_stage(self, eqn: Equation) -> bool:
+        """Return whether the algorithm computes this equation."""
+        raise NotImplementedError
+
+    def stage_axis(self, eqn: Equation) -> int:
+        """Return the axis that must come last before the algorithm can work."""
+        raise NotImplementedError
+
+    def stage_memory(self, eqn: Equation, memory: int) -> int:
+        """Return the bytes that the algorithm takes where so many are left."""
+        raise NotImplementedError
+
+    def stage_traffic(self, eqn: Equation, memory: int) -> int:
+        """Return how often each operand is read, and written, with these bytes."""
         raise NotImplementedError
 
 
@@ -215,6 +253,7 @@ __all__ = [
     "Reduction",
     "Rule",
     "Scan",
+    "Staged",
     "Var",
     "bind",
     "is_scalar",

@@ -16,20 +16,8 @@ refuse(
     reason="which elements it returns depends on how its operand is cut",
 )
 refuse(
-    ["conv_general_dilated"],
-    reason="convolutions have no rule yet",
-)
-refuse(
-    [
-        "reduce_window",
-        "reduce_window_max",
-        "reduce_window_min",
-        "reduce_window_sum",
-        "select_and_gather_add",
-        "select_and_scatter",
-        "select_and_scatter_add",
-    ],
-    reason="sliding windows have no rule yet",
+    ["select_and_scatter"],
+    reason="it scatters by a function that need not be associative",
 )
 refuse(
     ["reduce"],
