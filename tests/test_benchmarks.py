@@ -20,7 +20,7 @@ def test_every_workload_is_right_and_reads_no_more_than_it_must(tmp_path: Path):
     quick = dict(os.environ, BENCH_TOUCHED="0")
     subprocess.run(command, check=True, capture_output=True, text=True, env=quick)
     rows = json.loads(figures.read_text())
-    assert len(rows) == 9
+    assert len(rows) == 12
     for row in rows:
         for runs in row["runs"].values():
             assert not [run["error"] for run in runs if "error" in run], row["workload"]

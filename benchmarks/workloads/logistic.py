@@ -56,7 +56,8 @@ def expert(paths, out):
 
 
 @cache
-def _value_and_grad():
+def weights_and_loss():
+    """Return the weights, as JAX has them, and the loss; the same at every call."""
     import jax
 
     import jask
@@ -66,7 +67,14 @@ def _value_and_grad():
         z = x @ weights
         return jask.materialize(jnp.mean(jnp.logaddexp(z, 0.0) - y * z))
 
-    return jax.jit(jax.value_and_grad(loss))
+    return jax.numpy.asarray(WEIGHTS), loss
+
+
+@cache
+def _value_and_grad():
+    import jax
+
+    return jax.jit(jax.value_and_grad(weights_and_loss()[1]))
 
 
 def jask(paths, out):

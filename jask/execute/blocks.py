@@ -12,6 +12,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from jask._jax import in_place
+
 ALIGNMENT = 64
 
 FEW = 1 << 16
@@ -48,7 +50,7 @@ class Block:
             for k in shape:
                 n *= k
             host = self._bytes[:n].view(dtype).reshape(shape)
-            device = jax.device_put(host, may_alias=True) if self._aliased else None
+            device = in_place(host) if self._aliased else None
             self._views[key] = (host, device)
         return self._views[key][0]
 

@@ -121,8 +121,9 @@ def _shared(nodes: Sequence[Node]) -> tuple[Node, ...]:
     found: dict[Any, Any] = {}
     for node in walk(nodes):
         if not isinstance(node, Result):
-            hole = isinstance(node, Handle | Dense) and isinstance(node.value, Hole)
-            new[id(node)] = found.setdefault(node.value, node) if hole else node
+            value = node.value if isinstance(node, Handle | Dense) else None
+            hole = isinstance(value, Hole)
+            new[id(node)] = found.setdefault(value, node) if hole else node
             continue
         operands = tuple(new[id(o)] for o in node.call.operands)
         key = (node.call.operation, *map(id, operands))

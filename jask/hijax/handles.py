@@ -28,9 +28,9 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Literal
 
-import jax
 import numpy as np
 
+from jask._jax import in_place
 from jask.trace.graph import Node
 
 __all__ = ["TABLE", "Owed", "Table"]
@@ -140,7 +140,7 @@ class Table:
             self.collect()
             handle = self._new(node, "lent")
             numbers[...] = handle if rows is None else self._children(handle, rows)
-        value = jax.device_put(numbers, may_alias=True)
+        value = in_place(numbers)
         exact = value.unsafe_buffer_pointer() == numbers.ctypes.data
         with self._lock:
             self._entries[handle].kind = "lent" if exact else "pinned"

@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 import jask
-from jask._jax import ShapedArray, io_callback, is_lowering, kernel_device, remat_p
+from jask._jax import (
+    ShapedArray,
+    in_place,
+    io_callback,
+    is_lowering,
+    kernel_device,
+    remat_p,
+)
 from jask.hijax import diverted
 from jask.hijax.apply import Op, apply
 from jask.hijax.handles import _aligned_int32
@@ -31,7 +38,7 @@ class Gate:
         buffer, scalar = _aligned_int32()
         scalar[...] = 7
         self.dead = weakref.ref(buffer)
-        self.argument = jax.device_put(scalar, may_alias=True)
+        self.argument = in_place(scalar)
 
     def wait(self, handle):
         self.entered.set()
