@@ -17,6 +17,7 @@ from jask.numpy import (
     inspection,
     jax_names,
     joining,
+    lib,
     linalg,
     linear,
     manipulation,
@@ -55,7 +56,7 @@ _attach()
 __array_api_version__ = "2025.12"
 
 __all__ = [  # noqa: PLE0604 - lists of names
-    "__array_api_version__", "fft", "linalg",
+    "__array_api_version__", "fft", "lib", "linalg",
     *binary.__all__,
     *constants.__all__,
     *conversion.__all__,

@@ -316,6 +316,22 @@ def repeat(x: Value, *, count: int, axis: int) -> Value:
     return wide.reshape(shape)
 
 
+FEW = 32
+"""Windows up to this long are made of slices, which is faster than by indices."""
+
+
+def windows(x: Value, *, axis: int, length: int) -> Value:
+    """Return the windows of a length along an axis, their elements as a last axis."""
+    count = x.shape[axis] - length + 1
+    if 0 < length <= FEW:
+        parts = [lax.slice_in_dim(x, i, i + count, axis=axis) for i in range(length)]
+        return jnp.stack(parts, axis=-1)
+    shape = (count, length)
+    first, offset = (lax.broadcasted_iota(index_dtype(), shape, k) for k in (0, 1))
+    found = jnp.take(x, first + offset, axis=axis, mode="clip")
+    return jnp.moveaxis(found, axis + 1, -1)
+
+
 def take(x: Value, indices: Value, *, axis: int) -> Value:
     """Return elements at run-time positions; what is out of range fills with NaN."""
     return jnp.take(x, indices, axis=axis)
