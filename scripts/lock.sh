@@ -4,7 +4,8 @@
 # 1. A fresh environment gets jask with its extra `demo`, the group `dev` and the build
 #    backend; what pip freezes is dev.txt.
 # 2. The group `conformance` is added; what is new is conformance.txt.
-# 3. The group `bench` (jask's peers) is added; what is new is bench.txt.
+# 3. The group `bench` (jask's peers) is added; what is not in dev.txt is bench.txt, which
+#    may so be installed with or without conformance.txt.
 set -eu
 
 scratch=$(mktemp -d)
@@ -31,4 +32,4 @@ freeze >"$scratch/more"
 
 $pip install --quiet --group bench -c "$scratch/more"
 freeze >"$scratch/all"
-{ echo "$note"; grep -vxFf "$scratch/more" "$scratch/all"; } >requirements/bench.txt
+{ echo "$note"; grep -vxFf "$scratch/dev" "$scratch/all"; } >requirements/bench.txt
