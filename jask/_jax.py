@@ -19,7 +19,7 @@ import numpy as np
 from jax._src import core, source_info_util, xla_bridge
 from jax._src.ad_checkpoint import remat_p
 from jax._src.random import core as _samplers, prng
-from jax.experimental import io_callback
+from jax.experimental import io_callback, serialize_executable
 from jax.experimental.hijax import (
     GradAccum,
     HiPrim,
@@ -59,6 +59,7 @@ __all__ = [
     "aval_method",
     "aval_property",
     "backends_started",
+    "copy_for",
     "divert",
     "divert_operators",
     "eagerly",
@@ -84,6 +85,7 @@ __all__ = [
     "tracer_of",
     "tracing_with",
     "variable_of",
+    "worker_device",
 ]
 
 source_info_util.register_exclusion(f"{Path(__file__).parent}{os.sep}")
@@ -249,7 +251,7 @@ def _processors() -> int:
 
 
 @cache
-def _private_cpu(threads: int) -> Any:
+def _private_cpu(threads: int, worker: int) -> Any:  # noqa: ARG001 (a client for each)
     before = os.environ.get("NPROC")
     os.environ["NPROC"] = str(threads)  # what XLA takes for the number of processors
     try:
@@ -262,23 +264,41 @@ def _private_cpu(threads: int) -> Any:
     return client.local_devices()[0]
 
 
-def kernel_device(*, workers: int = 1) -> AbstractContextManager[Any]:
+def kernel_device(*, workers: int = 1, worker: int = 0) -> AbstractContextManager[Any]:
     """Return a context in which this thread's JAX computations run apart.
 
     On a CPU, computations in flight hold one of a few dozen execution slots of their
     client. If user code fills them with computations that wait for a callback, a kernel
     that the callback starts on the same client waits for ever. A client of our own has
-    its own slots, and runs every kernel on the thread that calls it.
+    its own slots, and runs every kernel when it is called.
 
-    Where several workers run kernels at once, each kernel keeps to its thread; XLA
-    would share it out among as many threads as there are cores, and they would wait for
-    each other.
+    Where several workers run kernels at once, each has a client with one thread: what
+    XLA shares out among a client's threads (reductions, products) would make the
+    workers wait for each other.
     """
+    device = worker_device(workers=workers, worker=worker)
+    return nullcontext() if device is None else jax.default_device(device)
+
+
+def worker_device(*, workers: int = 1, worker: int = 0) -> Any:
+    """Return the device of `kernel_device`; None if that is JAX's own."""
     if jax.default_backend() != "cpu":
-        return nullcontext()
-    threads = 1 if workers > 1 else _processors()
-    device: AbstractContextManager[Any] = jax.default_device(_private_cpu(threads))
-    return device
+        return None
+    return _private_cpu(1, worker) if workers > 1 else _private_cpu(_processors(), 0)
+
+
+def copy_for(compiled: Any, worker: int) -> Any:
+    """Return what was compiled for the first of several workers for another.
+
+    Loading the machine code again takes 2 ms where compiling takes 30 or more.
+    """
+    device = worker_device(workers=worker + 1, worker=worker)
+    if worker == 0 or device is None:
+        return compiled
+    code, taken, given = serialize_executable.serialize(compiled)
+    return serialize_executable.deserialize_and_load(
+        code, taken, given, backend=device.client, execution_devices=[device]
+    )
 
 
 def in_place(host: np.ndarray[Any, Any]) -> jax.Array:

@@ -6,7 +6,6 @@ array per (buffer, shape) is made once and used for every step.
 """
 
 import ctypes
-from math import prod
 from typing import Any
 
 import jax
@@ -15,9 +14,6 @@ import numpy as np
 from jask._jax import in_place
 
 ALIGNMENT = 64
-
-FEW = 1 << 16
-"""Elements of a block below which it is copied rather than made by a program."""
 
 
 def aligned_empty(nbytes: int) -> np.ndarray[Any, Any]:
@@ -64,10 +60,8 @@ def fresh(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """Return a JAX array that may be donated.
 
     `jax.numpy.zeros` is a program of its own for each shape: compiling it takes longer
-    than copying a small block.
+    than copying.
     """
-    if prod(shape) >= FEW:
-        return jax.numpy.zeros(shape, dtype)
     return jax.device_put(np.zeros(shape, dtype), may_alias=False)
 
 

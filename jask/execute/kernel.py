@@ -8,7 +8,7 @@ share one, and the last tile along each axis may have its own.
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jask._jax import copy_for
 from jask.plan.ir import Pass, Root
 from jask.plan.lower import Head, Lowered, Record, Ref
 from jask.rules._table import RULES, Need
@@ -43,6 +44,15 @@ class Kernel:
 
     temp: int
     """Bytes of XLA's temporaries."""
+
+    copies: dict[int, Callable[..., Any]] = field(default_factory=dict, compare=False)
+    """`call` for each worker that asked."""
+
+    def call_of(self, worker: int) -> Callable[..., Any]:
+        """Return `call` for the client of this worker."""
+        if worker not in self.copies:
+            self.copies[worker] = copy_for(self.call, worker)
+        return self.copies[worker]
 
 
 def compile_step(p: Pass, low: Lowered) -> Kernel:

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from jask._jax import kernel_device
+from jask._jax import in_place, kernel_device, worker_device
 from jask.execute.blocks import Block, fresh, host_view
 from jask.execute.ledger import LEDGER
 from jask.execute.prepared import PreparedPass, Step
@@ -92,7 +92,7 @@ class PassRun:
         self.lock = threading.Condition()
         self.groups: dict[Any, _Group] = {}
         self.carries: dict[Any, _Carry] = {}
-        self.shared: dict[Load, Any] = {}
+        self.shared: dict[Load, np.ndarray[Any, Any]] = {}
         self.resident = self._resident()
 
     def _resident(self) -> frozenset[Var]:
@@ -121,6 +121,16 @@ class PassRun:
             self.stop.set()
             self.lock.notify_all()
 
+    def share(self, load: Load) -> np.ndarray[Any, Any]:
+        """Return a block that all workers use, read by the first that asks."""
+        with self.lock:
+            if load not in self.shared:
+                block = Block(load.box.size * load.leaf.dtype.itemsize)
+                view = block.view(load.box.shape, load.leaf.dtype)
+                self.sources[load.leaf].read(load.box, view)
+                self.shared[load] = view
+            return self.shared[load]
+
     def write(self, var: Var, box: Box, block: np.ndarray[Any, Any]) -> None:
         """Write a block to everything that wants this value."""
         for sink in self.sinks[var]:
@@ -134,13 +144,15 @@ class _Lane:
         self.pass_run, self.number = run, number
         self.buffers: dict[int, Block] = {}
         self.held: dict[int, Load] = {}
+        self.shared: dict[Load, Any] = {}
+        self.device = worker_device(workers=run.p.workers, worker=number)
         self.spares: dict[Any, list[Any]] = {}
 
     def run(self) -> None:
         """Run the steps of this worker."""
         run = self.pass_run
         try:
-            device = kernel_device(workers=run.p.workers)
+            device = kernel_device(workers=run.p.workers, worker=self.number)
             with device, jax.enable_x64(True), LEDGER.inside():  # noqa: FBT003 (JAX's own signature)
                 for i in range(self.number, run.steps, run.workers):
                     if run.stop.is_set():
@@ -167,7 +179,8 @@ class _Lane:
         carried = [self.carried(*z) for z in zip(step.heads, roots, keys, strict=True)]
         self.drop_spares(step, roots)
         spares = [self.spare(*z) for z in zip(step.heads, roots, strict=True)]
-        made = step.kernel.call(step.offsets, carried, spares, *blocks)
+        kernel = step.kernel.call_of(self.number)
+        made = kernel(step.offsets, carried, spares, *blocks)
         jax.block_until_ready(made)
         del carried, spares
         for head, root, key, arrays in zip(step.heads, roots, keys, made, strict=True):
@@ -177,7 +190,9 @@ class _Lane:
         """Return a block, read unless this worker already holds it."""
         run = self.pass_run
         if load.leaf in run.resident:
-            return self.shared(load)
+            if load not in self.shared:
+                self.shared[load] = in_place(run.share(load))
+            return self.shared[load]
         shape, dtype = load.box.shape, load.leaf.dtype
         block = self.buffers.get(k)
         nbytes = load.box.size * dtype.itemsize
@@ -190,18 +205,6 @@ class _Lane:
             run.sources[load.leaf].read(load.box, view)
             self.held[k] = load
         return block.array(shape, dtype)
-
-    def shared(self, load: Load) -> Any:
-        """Return a block that all workers use."""
-        run = self.pass_run
-        with run.lock:
-            if load not in run.shared:
-                block = Block(load.box.size * load.leaf.dtype.itemsize)
-                run.sources[load.leaf].read(
-                    load.box, block.view(load.box.shape, load.leaf.dtype)
-                )
-                run.shared[load] = (block, block.array(load.box.shape, load.leaf.dtype))
-            return run.shared[load][1]
 
     def prefetch(self, i: int) -> None:
         """Hint at what this worker reads next, if that step was lowered before."""
@@ -236,7 +239,7 @@ class _Lane:
             run.lock.wait_for(lambda: line.done == position or run.stop.is_set())
             if run.stop.is_set():
                 raise Stopped
-            return line.value
+            return [self.mine(a) for a in line.value]
 
     def position(self, root: Root) -> int:
         """Return how many tiles of this step's line come before it."""
@@ -285,6 +288,14 @@ class _Lane:
             for var, array in zip(root.outputs, arrays, strict=True):
                 run.write(var, Box.whole(var.shape), host_view(array))
 
+    def mine(self, array: Any) -> Any:
+        """Return an array for this worker's kernels, whichever worker made it."""
+        if self.device is None or not isinstance(array, jax.Array):
+            return array
+        if array.device == self.device:
+            return array
+        return in_place(np.asarray(array))
+
     def write_block(self, root: Root, domain: Box, array: Any) -> None:
         """Write an output block and keep its storage for the next one."""
         self.pass_run.write(root.outputs[0], domain, host_view(array))
@@ -302,11 +313,11 @@ class _Lane:
             if group.left:
                 return
             del run.groups[key]
-        parts = [p for p in group.parts if p is not None]
+        parts = [[self.mine(a) for a in p] for p in group.parts if p is not None]
         kept = tuple(head.shape[d] for d in root.kept)
-        kernel = run.prepared.close(head.root, kept, len(parts))
+        close = run.prepared.close(head.root, kept, len(parts)).call_of(self.number)
         box = root.result_box(domain)
-        for var, array in zip(root.outputs, kernel.call(parts), strict=True):
+        for var, array in zip(root.outputs, close(parts), strict=True):
             run.write(var, box, np.asarray(array))
 
 

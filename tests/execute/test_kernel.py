@@ -18,6 +18,7 @@ from jask.execute.kernel import (
 )
 from jask.plan.ir import Pass
 from jask.plan.lower import lower
+from jask.trace.counters import COUNTERS
 from tests.execute.pieces import traced
 
 RNG = np.random.default_rng(0)
@@ -71,6 +72,21 @@ def test_accumulators_are_joined_in_order_and_finished():
     with kernel_device(), jax.enable_x64(True):
         (out,) = compile_close(root, (8,), 3).call(parts)
     np.testing.assert_array_equal(np.asarray(out), X.max(0))
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="elsewhere all share one")
+def test_each_worker_has_a_kernel_of_its_own_compiled_once():
+    p = traced(lambda x: jnp.max(x, 0), X).tiled({3000: 500, 8: 8})
+    parts = [[X[:9].max(0)], [X[9:].max(0)]]
+    found = []
+    with kernel_device(workers=3), jax.enable_x64(True):
+        kernel = compile_close(p.roots[0], (8,), 2)
+        before = COUNTERS.compiles
+        found += [kernel.call_of(worker)(parts)[0] for worker in (0, 1, 2, 1)]
+    assert COUNTERS.compiles == before
+    assert len({a.device.client for a in found}) == 3
+    for array in found:
+        np.testing.assert_array_equal(np.asarray(array), X.max(0))
 
 
 @pytest.mark.parametrize(
