@@ -71,12 +71,13 @@ def cases(draw: st.DrawFn) -> Case:
     """Draw a convolution with at least one window along each axis."""
     columns: list[tuple[Any, ...]] = []
     for _ in range(draw(st.integers(1, 2))):
-        n, size = draw(st.integers(1, 8)), draw(st.integers(1, 4))
-        spread, step = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+        length, taps = draw(st.integers(1, 8)), draw(st.integers(1, 4))
+        far, apart = draw(st.integers(1, 3)), draw(st.integers(1, 3))
         low, high = draw(st.integers(-2, 3)), draw(st.integers(-2, 3))
-        places = (n - 1) * spread + 1 + low + high
-        assume(places >= (size - 1) * step + 1)
-        columns.append((n, size, draw(st.integers(1, 3)), (low, high), spread, step))
+        places = (length - 1) * far + 1 + low + high
+        assume(places >= (taps - 1) * apart + 1)
+        stride = draw(st.integers(1, 3))
+        columns.append((length, taps, stride, (low, high), far, apart))
     n, size, strides, padding, spread, step = (
         tuple(c[k] for c in columns) for k in range(6)
     )
