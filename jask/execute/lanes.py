@@ -11,10 +11,13 @@ Nothing is handed to another thread, so blocks stay in the processor's cache; re
 arithmetic and writing overlap because several workers are at different points. Which
 step a worker runs and the order of joining are fixed: results do not depend on timing.
 A scan's kernels run in the order of their steps; their reads and writes overlap.
+What follows a root is a pass of its own, of which a worker takes a step whenever it has
+finished a tile of the root.
 """
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import jax
@@ -77,6 +80,7 @@ class PassRun:
         sources: Mapping[Var, Readable],
         sinks: Mapping[Var, Sequence[Writable]],
         advance: Callable[[], None],
+        workers: int = 0,
     ) -> None:
         self.prepared, self.sources, self.sinks, self.advance = (
             prepared,
@@ -86,7 +90,7 @@ class PassRun:
         )
         self.p = prepared.p
         self.steps = self.p.steps
-        self.workers = min(self.p.workers, self.steps)
+        self.workers = workers or min(self.p.workers, self.steps)
         self.stop = threading.Event()
         self.errors: list[BaseException] = []
         self.lock = threading.Condition()
@@ -94,6 +98,10 @@ class PassRun:
         self.carries: dict[Any, _Carry] = {}
         self.shared: dict[Load, np.ndarray[Any, Any]] = {}
         self.resident = self._resident()
+        self.after = {
+            k: PassRun(after, sources, sinks, advance, self.workers)
+            for k, after in prepared.followers.items()
+        }
 
     def _resident(self) -> frozenset[Var]:
         """Leaves of which every step needs the same box: read once for all workers."""
@@ -147,6 +155,8 @@ class _Lane:
         self.shared: dict[Load, Any] = {}
         self.device = worker_device(workers=run.p.workers, worker=number)
         self.spares: dict[Any, list[Any]] = {}
+        self.after = {k: _Lane(after, number) for k, after in run.after.items()}
+        self.given: Mapping[Load, Any] = {}
 
     def run(self) -> None:
         """Run the steps of this worker."""
@@ -169,6 +179,7 @@ class _Lane:
         if not step.heads:
             return
         blocks = [self.load(k, load) for k, load in enumerate(step.loads)]
+        self.read = dict(zip(step.loads, blocks, strict=True)) if self.after else {}
         self.prefetch(i)
         roots = [self.pass_run.p.roots[h.root] for h in step.heads]
         index = self.pass_run.prepared.index(i)
@@ -189,6 +200,8 @@ class _Lane:
     def load(self, k: int, load: Load) -> Any:
         """Return a block, read unless this worker already holds it."""
         run = self.pass_run
+        if load in self.given:
+            return self.given[load]
         if load.leaf in run.resident:
             if load not in self.shared:
                 self.shared[load] = in_place(run.share(load))
@@ -211,8 +224,9 @@ class _Lane:
         run = self.pass_run
         after = i + run.workers
         if after < run.steps:
+            there = {*run.resident, *(load.leaf for load in self.given)}
             for load in run.prepared.step(after).loads:
-                if load not in self.held.values() and load.leaf not in run.resident:
+                if load not in self.held.values() and load.leaf not in there:
                     run.sources[load.leaf].prefetch(load.box)
 
     def carried(self, head: Head, root: Root, key: Any) -> list[Any]:
@@ -252,6 +266,9 @@ class _Lane:
     current = 0
     """The step that runs."""
 
+    read: Mapping[Load, Any] = MappingProxyType({})
+    """Its blocks, if something follows."""
+
     def spare(self, head: Head, root: Root) -> list[Any]:
         """Return storage for the output block: the last one, if its shape fits."""
         if root.kind not in {"map", "scan"}:
@@ -281,6 +298,7 @@ class _Lane:
                 line = run.carries[key]
                 line.value, line.done = list(arrays[1:]), line.done + 1
                 run.lock.notify_all()
+            self.follow(head, root, domain, arrays, self.read)
             self.write_block(root, domain, arrays[0])
         elif root.kind == "reduce":
             self.accumulate(head, root, key, domain, arrays)
@@ -317,8 +335,29 @@ class _Lane:
         kept = tuple(head.shape[d] for d in root.kept)
         close = run.prepared.close(head.root, kept, len(parts)).call_of(self.number)
         box = root.result_box(domain)
-        for var, array in zip(root.outputs, close(parts), strict=True):
+        finished = close(parts)
+        self.follow(head, root, box, finished, {})
+        for var, array in zip(root.outputs, finished, strict=True):
             run.write(var, box, np.asarray(array))
+
+    def follow(
+        self,
+        head: Head,
+        root: Root,
+        box: Box,
+        tile: Sequence[Any],
+        read: Mapping[Load, Any],
+    ) -> None:
+        """Make what follows a root of one of its tiles, and of what was read for it."""
+        if head.root not in self.after:
+            return
+        after, prepared = self.after[head.root], self.pass_run.prepared
+        index = prepared.index(self.current)
+        at = [index[root.axes[d]] for d in root.kept]
+        made = {Load(v, box): t for v, t in zip(root.outputs, tile, strict=False)}
+        after.given = {**read, **made}
+        after.step(after.pass_run.prepared.number(at))
+        after.given = {}
 
 
 def _group_axes(root: Root) -> list[int]:

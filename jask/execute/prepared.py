@@ -5,6 +5,7 @@ planning and no compiling.
 """
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from jask.errors import MemoryBudgetError
 from jask.execute.kernel import Kernel, compile_close, compile_step, initial
 from jask.execute.picked import PreparedPick
 from jask.geometry.box import Box
+from jask.plan.axes import pass_after
 from jask.plan.cost import survey, temporaries
 from jask.plan.ir import Pass, Plan, Root
 from jask.plan.lower import Head, Load, Lowered, lower
@@ -51,6 +53,11 @@ class PreparedPass:
         self._closers: dict[Any, Kernel] = {}
         self._initial: dict[Any, list[Any]] = {}
         self._steps: dict[int, Step] = {}
+        self.followers = {
+            k: PreparedPass(pass_after(p, r))
+            for k, r in enumerate(p.roots)
+            if r.followers
+        }
         self._ranges = [
             range(n - 1, -1, -1) if a in p.descending else range(n)
             for a, n in ((a, p.counts[a]) for a in p.order)
@@ -65,6 +72,18 @@ class PreparedPass:
             i, k = divmod(i, len(values))
             found[a] = values[k]
         return tuple(found)
+
+    def number(self, index: Sequence[int]) -> int:
+        """Return the step at a grid index."""
+        i = 0
+        for a, values in zip(self.p.order, self._ranges, strict=True):
+            i = i * len(values) + values.index(index[a])
+        return i
+
+    def temporaries(self) -> int:
+        """Return XLA's temporary bytes in one step and what follows it."""
+        own = self.step(self.p.steps // 2).kernel.temp
+        return own + sum(f.temporaries() for f in self.followers.values())
 
     def step(self, i: int) -> Step:
         """Return step i, lowered and compiled at its first use."""
@@ -133,7 +152,7 @@ def _fitted(p: Pass, plan: Plan) -> PreparedPass:
     memory = plan.limits.memory - plan.kept
     for _ in range(REFITS):
         prepared = PreparedPass(p)
-        temp = prepared.step(p.steps // 2).kernel.temp
+        temp = prepared.temporaries()
         looked = survey(p, p.tile, plan.places)
         work = looked.work
         total = max(0, p.memory + (temp - temporaries(looked, p)) * p.workers)

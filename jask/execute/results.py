@@ -126,7 +126,10 @@ class Results:
     def sinks(self, p: Pass) -> Mapping[Var, Sequence[Sink]]:
         """Return where each result of a pass goes; later passes can read it."""
         found: dict[Var, list[Sink]] = {}
-        for var in (v for r in p.roots for v in r.outputs):
+        for var in p.made:
+            if self._places[var] == "block":
+                found[var] = []
+                continue
             found[var] = self._sinks.get(var) or [self._between(var)]
             self.live.setdefault(var, found[var][0])
         return found

@@ -4,6 +4,8 @@
    (union-find over the whole program, once).
 2. The domain axes of one root take distinct grid axes, or `x + x.T` would walk the
    diagonal; axes of different roots with one label share a grid axis.
+3. The followers of a root have a grid of their own: that of the root's result, with the
+   tiles of the pass.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -68,6 +70,24 @@ def make_pass(roots: Iterable[Root], links: Links) -> Pass:
     for root in sorted(chosen, key=lambda r: -prod(r.domain)):
         root.axes = _place(root.domain, links.of(root), grid, labels)
     return Pass(roots=chosen, grid=tuple(grid))
+
+
+def pass_after(p: Pass, root: Root) -> Pass:
+    """Return the pass that the followers of a root make, a step for each kept tile."""
+    mine = [root.axes[d] for d in root.kept]
+    return Pass(
+        roots=tuple(root.followers),
+        grid=tuple(p.grid[a] for a in mine),
+        tile=tuple(p.tile[a] for a in mine),
+        order=order_after(p.order, root),
+        workers=p.workers,
+    )
+
+
+def order_after(order: Iterable[int], root: Root) -> tuple[int, ...]:
+    """Return the order of the loops over the kept tiles of a root."""
+    mine = [root.axes[d] for d in root.kept]
+    return tuple(mine.index(a) for a in order if a in mine)
 
 
 def _place(

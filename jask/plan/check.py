@@ -6,10 +6,13 @@
 4. The projected memory is within the budget.
 """
 
+from collections.abc import Sequence
 from itertools import product
 
+from jask.geometry.box import Box
+from jask.plan.axes import pass_after
 from jask.plan.ir import Pass, Plan
-from jask.plan.lower import lower
+from jask.plan.lower import lower, spans_of
 from jask.trace.ir import Program, Var
 
 
@@ -24,7 +27,7 @@ def check(plan: Plan, program: Program) -> None:
         late = [v for v in p.leaves if v not in written]
         _require(not late, f"pass {number} reads {late} before it is written")
         _check_pass(number, p)
-        written |= {v for r in p.roots for v in r.outputs}
+        written |= {v for v in p.made if plan.places[v] != "block"}
     lost = [
         v for v in program.outputs if isinstance(v, Var) and v.size and v not in written
     ]
@@ -54,6 +57,24 @@ def _check_pass(number: int, p: Pass) -> None:
         _require(
             size == whole, f"pass {number} covers {size} of {whole} of {root.label}"
         )
+        if root.followers:
+            after = pass_after(p, root)
+            _require(
+                after.counts == tuple(p.counts[root.axes[d]] for d in root.kept),
+                f"pass {number} does not finish {root.label} tile by tile",
+            )
+            _check_follows(number, root.outputs, after)
+            _check_pass(number, after)
+
+
+def _check_follows(number: int, handed: Sequence[Var], after: Pass) -> None:
+    for index in product(*(range(n) for n in after.counts)):
+        tile = Box.of(spans_of(after, index))
+        for load in lower(after, index).loads:
+            _require(
+                load.leaf not in handed or load.box == tile,
+                f"pass {number} hands on {tile}, its followers want {load.box}",
+            )
 
 
 def _require(holds: bool, message: str) -> None:  # noqa: FBT001 (reads as an assertion)

@@ -4,13 +4,14 @@ The constants are rough figures of one machine with a warm page cache. They only
 tile shapes of one program, so their ratios matter and their values do not.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from jask.geometry.box import Box
+from jask.plan.axes import order_after, pass_after
 from jask.plan.ir import MiB, Pass, Place, Root
-from jask.plan.lower import Load, needed
+from jask.plan.lower import Load, needed, spans_of
 from jask.rules._table import RULES
 from jask.trace.ir import Equation, Literal, Var
 
@@ -83,6 +84,8 @@ class Survey:
     """Bytes of the largest block, products' operands apart."""
     largest_dot: int
     """Bytes of the largest block of a product."""
+    after: tuple[tuple[Root, Pass, "Survey"], ...] = ()
+    """What follows the kept tiles of its roots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +130,18 @@ def write_seconds(box: Box, shape: Sequence[int], itemsize: int) -> float:
 def survey(p: Pass, tile: tuple[int, ...], places: Mapping[Var, Place]) -> Survey:
     """Look at a tile in the middle of the grid, and at its neighbours."""
     tiled = replace(p, tile=tile)
-    counts = tiled.counts
     middle = [
         (n - 1) // 2 if all(a in r.axes for r in p.roots) else 0
-        for a, n in enumerate(counts)
+        for a, n in enumerate(tiled.counts)
     ]
+    return _survey(tiled, middle, places, frozenset())
+
+
+def _survey(
+    tiled: Pass, middle: list[int], places: Mapping[Var, Place], given: Collection[Load]
+) -> Survey:
+    """Look at a tile; the blocks that are given are not read."""
+    p, counts = tiled, tiled.counts
     domains, instances, loads = needed(tiled, middle)
     axes = _dependence(tiled, middle, loads)
     outs = tuple(
@@ -141,9 +151,10 @@ def survey(p: Pass, tile: tuple[int, ...], places: Mapping[Var, Place]) -> Surve
     )
     blocks = [(e, b) for e, b, _ in instances]
     largest, largest_dot = _largest(p, domains, loads, outs)
-    return Survey(
+    read = [(x, a) for x, a in zip(loads, axes, strict=True) if x not in given]
+    found = Survey(
         counts,
-        tuple(_load_cost(x, a, places) for x, a in zip(loads, axes, strict=True)),
+        tuple(_load_cost(x, a, places) for x, a in read),
         outs,
         _temporaries(blocks),
         _copies(p, domains),
@@ -157,6 +168,41 @@ def survey(p: Pass, tile: tuple[int, ...], places: Mapping[Var, Place]) -> Surve
         _compute(p, domains, blocks),
         largest,
         largest_dot,
+    )
+    for root in p.roots:
+        if root.followers:
+            found = _followed(
+                found, tiled, root, middle=middle, loads=loads, places=places
+            )
+    return found
+
+
+def _followed(
+    s: Survey,
+    p: Pass,
+    root: Root,
+    *,
+    middle: Sequence[int],
+    loads: Sequence[Load],
+    places: Mapping[Var, Place],
+) -> Survey:
+    """Add what the followers of a root do; their temporaries count as the step's."""
+    after = pass_after(p, root)
+    at = [middle[root.axes[d]] for d in root.kept]
+    tile = Box.of(spans_of(after, at))
+    given = {*(Load(o, tile) for o in root.outputs)}
+    given.update(loads if root.kind == "scan" else ())
+    found = _survey(after, at, places, given)
+    plain, heavy = found.largest, found.largest_dot
+    if is_product(root):
+        plain, heavy = 0, max(plain, heavy)
+    return replace(
+        s,
+        temp=s.temp + found.temp,
+        work=s.work + found.work,
+        largest=max(s.largest, plain),
+        largest_dot=max(s.largest_dot, heavy),
+        after=(*s.after, (root, after, replace(found, temp=0))),
     )
 
 
@@ -320,6 +366,10 @@ def price(s: Survey, order: Sequence[int], p: Pass, workers: int) -> Cost:
         seconds += out.seconds * times
         writes += out.nbytes * times * out.disk
         memory += _held(out, order, counts, lanes)
+    for root, after, found in s.after:
+        more = price(found, order_after(order, root), after, lanes)
+        seconds, memory = seconds + more.seconds, memory + more.memory
+        reads, writes = reads + more.reads, writes + more.writes
     return Cost(seconds, memory, lanes, reads, writes)
 
 

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 
 from jask.plan.axes import Links, make_pass
 from jask.plan.cost import READ, STEP
-from jask.plan.ir import Kind, Limits, Place
-from jask.plan.roots import make_root
+from jask.plan.cut import make_root
+from jask.plan.follow import can_follow
+from jask.plan.ir import Limits, Place, RootKind
 from jask.plan.search import Found, search
 from jask.rules._table import RULES, Reduction
 from jask.trace.ir import Equation, Program, Var
@@ -44,7 +45,7 @@ class Decider:
     ) -> None:
         self.program, self.places, self.limits = program, places, limits
         self.links, self.cautious = links, cautious
-        self.cut: dict[Var, Kind] = {}
+        self.cut: dict[Var, RootKind] = {}
         self.words: list[str] = []
         self.local = 0
         self._users = _users(program)
@@ -64,7 +65,7 @@ class Decider:
             if kind:
                 self.cut[out] = kind
 
-    def _verdict(self, eqn: Equation) -> Kind | None:
+    def _verdict(self, eqn: Equation) -> RootKind | None:
         rule = RULES.get(eqn.name)
         if rule is None:
             self._say(eqn, "in memory: no rule")
@@ -93,7 +94,7 @@ class Decider:
         )
         return work > WORTH_ONCE and any(large)
 
-    def _whole(self, eqn: Equation) -> Kind | None:
+    def _whole(self, eqn: Equation) -> RootKind | None:
         found = self._try("map", eqn)
         source = sum(v.nbytes for v in self._files[eqn.outputs[0]])
         gentle = found.fits and found.cost.reads <= AMPLIFIED * source
@@ -111,7 +112,10 @@ class Decider:
         self._say(eqn, "its operands are stored first")
         return "map"
 
-    def _fold_or_local(self, eqn: Equation, kind: Kind) -> Kind | None:
+    def _fold_or_local(self, eqn: Equation, kind: RootKind) -> RootKind | None:
+        if not self.cautious and self._follows(eqn):
+            self._say(eqn, f"{kind} across tiles: it takes each as soon as it is made")
+            return kind
         local = self._try("map", eqn)
         if not local.fits or self.cautious or local.too_large:
             self._say(eqn, f"{kind} across tiles: it does not fit a tile")
@@ -128,7 +132,12 @@ class Decider:
         self._say(eqn, f"{kind} across tiles: {figures}")
         return kind
 
-    def _try(self, kind: Kind, eqn: Equation) -> Found:
+    def _follows(self, eqn: Equation) -> bool:
+        if not self.cut or RULES[eqn.name].kind != "reduce":
+            return False
+        return can_follow(eqn, self.cut, self.program, self.limits.small)
+
+    def _try(self, kind: RootKind, eqn: Equation) -> Found:
         ending = None if kind == "map" else eqn
         outputs = eqn.outputs[:1] if kind == "map" else eqn.outputs
         root = make_root(kind, outputs, ending, self.cut)

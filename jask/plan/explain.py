@@ -50,7 +50,7 @@ def describe(plan: Plan, program: Program) -> str:
 
 
 def _scratch(plan: Plan, outputs: set[Var]) -> int:
-    made = {v for p in plan.passes for r in p.roots for v in r.outputs}
+    made = {v for p in plan.passes for v in p.made}
     return sum(v.nbytes for v in made - outputs if plan.places[v] == "disk")
 
 
@@ -64,7 +64,12 @@ def _pass_lines(number: int, p: Pass, plan: Plan) -> list[str]:
     )
     lines = [head]
     lines += [f"  reads  {_value(v, plan)}" for v in p.leaves]
-    lines += [f"  {_verb(r)} {_value(v, plan)}" for r in p.roots for v in r.outputs]
+    for root in p.roots:
+        lines += [f"  {_verb(root)} {_value(v, plan)}" for v in root.outputs]
+        for after in root.followers:
+            lines += [
+                f"    then {_verb(after)} {_value(v, plan)}" for v in after.outputs
+            ]
     return lines
 
 

@@ -3,10 +3,11 @@
 A Root is something a pass produces: a block of a value for each tile (`map`), an
 accumulator that is finished after the last reduced tile (`reduce`), a carry along an
 axis (`scan`) or one equation computed whole (`opaque`). A Pass walks a grid of tiles
-once for all of its roots.
+once for all of its roots. A root may have followers: roots that are made of each of its
+tiles at once, as soon as the tile is finished.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, cast
@@ -15,8 +16,9 @@ from jask.geometry.box import Box
 from jask.rules._table import RULES, Reduction, Rule, Scan
 from jask.trace.ir import Equation, Var
 
-type Kind = Literal["map", "reduce", "scan", "opaque"]
-type Place = Literal["disk", "memory"]
+type RootKind = Literal["map", "reduce", "scan", "opaque"]
+type Place = Literal["disk", "memory", "block"]
+"""Where a value lives; `block`: nowhere as a whole, its tiles go to its followers."""
 
 MiB = 1 << 20
 DEFAULT_BLOCK = 4 * MiB
@@ -48,7 +50,7 @@ class Limits:
 class Root:
     """Something a pass produces."""
 
-    kind: Kind
+    kind: RootKind
     """How its result comes about."""
 
     outputs: tuple[Var, ...]
@@ -68,6 +70,14 @@ class Root:
 
     axes: tuple[int, ...] = ()
     """The grid axis of each domain axis; set when it joins a pass."""
+
+    followers: list["Root"] = field(default_factory=list)
+    """What is made of its tiles in the same pass; they index a grid of its result."""
+
+    @property
+    def made(self) -> tuple[Var, ...]:
+        """What it and its followers define."""
+        return (*self.outputs, *(o for f in self.followers for o in f.outputs))
 
     @property
     def rule(self) -> Rule:
@@ -169,7 +179,12 @@ class Pass:
     @property
     def leaves(self) -> tuple[Var, ...]:
         """Everything it reads."""
-        return tuple(dict.fromkeys(v for r in self.roots for v in r.leaves))
+        return tuple(dict.fromkeys(v for r in self.roots for v in _read(r)))
+
+    @property
+    def made(self) -> tuple[Var, ...]:
+        """Everything it makes."""
+        return tuple(dict.fromkeys(v for r in self.roots for v in r.made))
 
     @property
     def equations(self) -> tuple[Equation, ...]:
@@ -192,6 +207,12 @@ class Pass:
             for r in self.roots
             if r.kind == "scan" and r.eqn and r.scan.reverse(r.eqn)
         )
+
+
+def _read(root: Root) -> Iterator[Var]:
+    yield from root.leaves
+    for follower in root.followers:
+        yield from (v for v in follower.leaves if v not in root.outputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Make a plan: which results end a pass, which passes merge, which tiles they use.
 
 1. `decide`: each reduction, scan and sort is local or cut.
-2. `roots`: every cut value and every output becomes a root with a level.
+2. `roots`: every cut value and every output becomes a root with a level, or follows
+   another one (`follow`).
 3. `merge`: roots of one level share passes; each pass gets its best tile (`search`).
 4. If a pass does not fit, or files are read over and over, plan once more cautiously:
    with every result stored that can be.
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from jask.errors import MemoryBudgetError
 from jask.plan.axes import Links, make_pass
 from jask.plan.decide import Decider
+from jask.plan.follow import unstored
 from jask.plan.ir import Limits, Pass, Place, Plan
 from jask.plan.merge import Merger
 from jask.plan.roots import all_roots
@@ -91,9 +93,12 @@ def _attempt(
     *,
     cautious: bool,
 ) -> tuple[Plan, int]:
+    """Return a plan, and how much of it a cautious one would do otherwise."""
     decided = Decider(program, places, limits, links, cautious=cautious)
-    roots = all_roots(program, decided.cut, wanted, places)
-    made = (v for r in roots for v in r.outputs)
+    followed = None if cautious else limits.small
+    roots = all_roots(program, decided.cut, wanted, places, followed)
+    places = {**places, **dict.fromkeys(unstored(roots, wanted), "block")}
+    made = (v for r in roots for v in r.made)
     kept = sum(v.nbytes for v in made if places[v] == "memory" and v.producer)
     memory = limits.memory - kept
     if memory <= 0:
@@ -110,7 +115,7 @@ def _attempt(
         limits=limits,
         decisions=tuple(decided.words),
     )
-    return plan, decided.local
+    return plan, decided.local + sum(len(r.followers) for r in roots)
 
 
 def _fits(plan: Plan) -> bool:

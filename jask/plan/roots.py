@@ -1,49 +1,20 @@
 """Roots: what a pass must produce, and which passes come before it.
 
-1. A root is cut out of the program: the equations below its values, down to values that
-   are stored (leaves, and results of other roots).
+1. Every cut result and every output is a root (`cut`).
 2. Its level is the number of passes that must come before.
-3. A root that nobody waits for moves to a later level where a root reads the same file,
+3. A root that wants just the tiles of an earlier one follows it (`follow`): both are
+   made at the same level.
+4. A root that nobody waits for moves to a later level where a root reads the same file,
    so that the file is read once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 
-from jask.plan.ir import Kind, Place, Root
-from jask.trace.ir import Atom, Equation, Program, Var
-
-type Cuts = Mapping[Var, Kind]
-
-
-def make_root(
-    kind: Kind, outputs: Sequence[Var], eqn: Equation | None, cut: Cuts
-) -> Root:
-    """Return the root that makes these values; `eqn` ends it unless it is a map."""
-    targets: Iterable[Atom] = outputs if eqn is None else eqn.inputs
-    wanted = [t for t in targets if isinstance(t, Var)]
-    equations, leaves = _below(wanted, cut, ending=eqn is None)
-    return Root(kind, tuple(outputs), eqn, equations, leaves)
-
-
-def _below(
-    targets: Sequence[Var], cut: Cuts, *, ending: bool
-) -> tuple[tuple[Equation, ...], tuple[Var, ...]]:
-    """Return the equations below these values and the stored values they use."""
-    seen: set[Var] = set()
-    equations: dict[Equation, None] = {}
-    leaves: dict[Var, None] = {}
-    stack = [(t, ending) for t in targets]
-    while stack:
-        var, top = stack.pop()
-        if var in seen:
-            continue
-        seen.add(var)
-        if var.producer is None or (var in cut and not top):
-            leaves[var] = None
-            continue
-        equations[var.producer] = None
-        stack.extend((a, False) for a in var.producer.inputs if isinstance(a, Var))
-    return tuple(sorted(equations, key=lambda e: e.number)), tuple(leaves)
+from jask.plan.cut import Cuts, make_root
+from jask.plan.follow import axes_of_follower
+from jask.plan.ir import Place, Root
+from jask.trace.ir import Program, Var
 
 
 def all_roots(
@@ -51,8 +22,13 @@ def all_roots(
     cut: Cuts,
     wanted: Mapping[Var, Place],
     places: Mapping[Var, Place],
+    followed: int | None = None,
 ) -> list[Root]:
-    """Return everything that must be produced, with its level."""
+    """Return everything that must be produced, with its level.
+
+    `followed` is the size in bytes from which a result has followers; None: there are
+    none.
+    """
     used = {a for e in program.equations for a in e.inputs}
     found: list[Root] = []
     for eqn in program.equations:
@@ -67,30 +43,81 @@ def all_roots(
             found.append(make_root(kind, eqn.outputs, eqn, cut))
     asked = (o for o in dict.fromkeys(program.outputs) if isinstance(o, Var) and o.size)
     found.extend(make_root("map", (o,), None, cut) for o in asked if o not in cut)
-    _set_levels(found)
+    found = _Levels(places, followed).set(found)
     _postpone(found, places)
     return found
 
 
-def _set_levels(roots: Sequence[Root]) -> None:
-    made: dict[Var, int] = {}
-    for root in roots:  # in program order, outputs last
-        root.level = max((made[v] + 1 for v in root.leaves if v in made), default=0)
+class _Levels:
+    """Gives each root its level, or the root that it follows."""
+
+    def __init__(self, places: Mapping[Var, Place], followed: int | None) -> None:
+        self.places = places
+        self.followed = inf if followed is None else followed
+        self.made: dict[Var, int] = {}
+        self.hosts: dict[Var, Root] = {}
+        self.read: set[Var] = set()
+
+    def set(self, roots: Sequence[Root]) -> list[Root]:
+        """Return the roots that follow no other; all are in program order."""
+        return [root for root in roots if not self._follows(root)]
+
+    def _follows(self, root: Root) -> bool:
+        host = next((h for h in self._hosts(root) if self._ready(root, h)), None)
+        root.level = host.level if host else self._after(root.leaves)
+        if host:
+            host.followers.append(root)
         for out in root.outputs:
-            made.setdefault(out, root.level)
+            self.made.setdefault(out, root.level)
+            if host is None and root.kind in {"reduce", "scan"}:
+                self.hosts[out] = root
+        self.read.update(root.leaves)
+        return host is not None
+
+    def _after(self, leaves: Iterable[Var]) -> int:
+        return max((self.made[v] + 1 for v in leaves if v in self.made), default=0)
+
+    def _hosts(self, root: Root) -> Iterator[Root]:
+        """Yield the roots that this one can follow, those with large results first."""
+        for leaf in sorted(root.leaves, key=lambda v: -v.nbytes):
+            host = self.hosts.get(leaf)
+            axes = None if host is None else axes_of_follower(root, host)
+            if leaf.nbytes > self.followed and host and axes is not None:
+                root.axes = axes
+                yield host
+
+    def _ready(self, root: Root, host: Root) -> bool:
+        """Return whether all else is there when the host runs; it may wait for it."""
+        others = [v for v in root.leaves if v not in host.outputs]
+        level = self._after(others)
+        if level > host.level and self._may_wait(host, others):
+            host.level = level
+            self.made.update(dict.fromkeys(host.outputs, level))
+        return level <= host.level
+
+    def _may_wait(self, host: Root, others: Iterable[Var]) -> bool:
+        """Return whether a host can run later, and would share no reading by not."""
+        files = _files(host, self.places)
+        beside = (self.hosts[v] for v in others if v in self.hosts)
+        shares = any(files & _files(other, self.places) for other in beside)
+        return not shares and not self.read & set(host.outputs)
 
 
 def _postpone(roots: Sequence[Root], places: Mapping[Var, Place]) -> None:
     last = max((r.level for r in roots), default=0)
     for root in reversed(roots):
         files = _files(root, places)
-        outputs = set(root.outputs)
-        waiting = [r.level for r in roots if r is not root and outputs & set(r.leaves)]
+        outputs = set(root.made)
+        waiting = [r.level for r in roots if r is not root and outputs & _read(r)]
         latest = min(waiting, default=last + 1) - 1
         near = {r.level for r in roots if r is not root and files & _files(r, places)}
         later = [n for n in near if root.level < n <= latest]
         if root.level not in near and later:
             root.level = min(later)
+
+
+def _read(root: Root) -> set[Var]:
+    return {v for r in (root, *root.followers) for v in r.leaves}
 
 
 def _files(root: Root, places: Mapping[Var, Place]) -> set[Var]:

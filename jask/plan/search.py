@@ -65,7 +65,7 @@ class _Search:
     def starts(self) -> Iterator[tuple[int, ...]]:
         """Yield shapes of about one block, and of what the memory allows."""
         grid = tuple(max(1, n) for n in self.p.grid)
-        values = [*self.p.leaves, *(o for r in self.p.roots for o in r.outputs)]
+        values = [*self.p.leaves, *self.p.made]
         width = max(v.dtype.itemsize for v in values)
         block = max(1, self.limits.block // width)
         held = width * len(values) * (self.limits.workers + 1)

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from jask.plan.axes import make_pass
-from jask.plan.roots import make_root
+from jask.plan.cut import make_root
 from tests.plan.pieces import Pieces, pieces
 from tests.plan.programs import source
 

@@ -1,8 +1,7 @@
-"""Roots: what is computed for each result, and which passes come first."""
+"""Roots: which passes come before the one that makes a result."""
 
 import jax.numpy as jnp
 
-from jask.plan.roots import make_root
 from tests.plan.pieces import pieces
 from tests.plan.programs import source
 
@@ -11,25 +10,6 @@ X, Y = source((4096, 24)), source((4096, 24))
 
 def standardise(x):
     return (x - jnp.mean(x, 0)) / jnp.std(x, 0)
-
-
-def test_a_root_is_what_lies_below_its_value_down_to_the_leaves():
-    found = pieces(lambda x: jnp.exp(jnp.sin(x)) + jnp.cos(x), X)
-    out = found.only("add").outputs[0]
-    made = make_root("map", (out,), None, {})
-    assert [e.name for e in made.equations] == ["sin", "exp", "cos", "add"]
-    assert made.leaves == tuple(found.program.leaves)
-    assert (made.domain, made.kept) == ((4096, 24), (0, 1))
-
-
-def test_a_stored_value_is_a_leaf_of_what_uses_it():
-    found = pieces(lambda x: jnp.exp(jnp.sin(x)), X)
-    out, stored = found.only("exp").outputs[0], found.only("sin").outputs[0]
-    made = make_root("map", (out,), None, {stored: "map"})
-    assert [e.name for e in made.equations] == ["exp"]
-    assert made.leaves == (stored,)
-    itself = make_root("map", (stored,), None, {stored: "map"})
-    assert [e.name for e in itself.equations] == ["sin"]
 
 
 def test_a_root_comes_after_those_whose_results_it_reads():
