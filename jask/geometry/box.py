@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
+from operator import gt, le, sub
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,9 @@ class Box:
         if len(self.start) != len(self.stop):
             msg = f"start and stop must have one entry per axis; got {self}"
             raise ValueError(msg)
-        for a, b in zip(self.start, self.stop, strict=True):
-            if a > b:
-                msg = f"start must not exceed stop on any axis; got {self}"
-                raise ValueError(msg)
+        if any(map(gt, self.start, self.stop)):
+            msg = f"start must not exceed stop on any axis; got {self}"
+            raise ValueError(msg)
 
     @classmethod
     def whole(cls, shape: tuple[int, ...]) -> "Box":
@@ -53,7 +53,7 @@ class Box:
     @property
     def shape(self) -> tuple[int, ...]:
         """Number of elements along each axis."""
-        return tuple(b - a for a, b in zip(self.start, self.stop, strict=True))
+        return tuple(map(sub, self.stop, self.start))
 
     @property
     def size(self) -> int:
@@ -80,9 +80,8 @@ class Box:
 
     def __contains__(self, other: "Box") -> bool:
         """Return whether `other` lies inside this box."""
-        return all(
-            a <= b for a, b in zip(self.start, other.start, strict=True)
-        ) and all(a >= b for a, b in zip(self.stop, other.stop, strict=True))
+        below, above = (*self.start, *other.stop), (*other.start, *self.stop)
+        return len(self.start) == len(other.start) and all(map(le, below, above))
 
     def relative_to(self, outer: "Box") -> tuple[int, ...]:
         """Return where this box starts, counted from the start of `outer`."""

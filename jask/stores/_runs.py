@@ -62,10 +62,9 @@ def span(grid: tuple[tuple[int, int], ...], length: int) -> int:
     return length + sum((number - 1) * distance for number, distance in grid)
 
 
-def runs_of(shape: tuple[int, ...], itemsize: int, box: Box) -> Runs:
-    """Return the byte ranges of a box of an array of this shape."""
+def runs_of(shape: tuple[int, ...], itemsize: int, box: Box, base: int = 0) -> Runs:
+    """Return the byte ranges of a box of an array of this shape, from `base` on."""
     length = distance = itemsize
-    base = 0
     grid: list[tuple[int, int]] = []
     for size, start, stop in zip(
         reversed(shape), reversed(box.start), reversed(box.stop), strict=True

@@ -26,10 +26,10 @@ from jask.stores.base import require_fit
 __all__ = ["RawStore", "open_raw"]
 
 _COPY_ELEMENTS = 1 << 17
-_TELLING = 256 << 10
-"""Reads of this many bytes tell whether the file is in the page cache."""
+_CALL = 20_000
 _CACHED = 4
-"""Bytes per nanosecond above which it is."""
+"""Nanoseconds for a call, and bytes per nanosecond beyond them, that a read from the page
+cache takes at most: a disk takes longer to answer at all."""
 
 
 class RawStore:
@@ -152,8 +152,7 @@ class RawStore:
         finally:
             file.release()
         traffic.count_read(nbytes, calls)
-        if nbytes >= _TELLING:
-            self._cached = nbytes > _CACHED * elapsed
+        self._cached = nbytes > _CACHED * (elapsed - _CALL * calls)
 
     def write(self, box: Box, block: Array) -> None:
         """Store `block`, an array of the box's shape and this dtype, at `box`."""
@@ -234,8 +233,7 @@ class RawStore:
         self._file.close()
 
     def _runs(self, box: Box) -> Runs:
-        runs = runs_of(self._shape, self._dtype.itemsize, box)
-        return Runs(runs.base + self._offset, runs.length, runs.grid)
+        return runs_of(self._shape, self._dtype.itemsize, box, self._offset)
 
     def _mapping(self) -> Array:
         with self._map_lock:
