@@ -73,7 +73,6 @@ class DiskArray:
     __slots__ = ("__weakref__", "_origin", "_turned", "node")
 
     __array_priority__ = 1000
-    __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
 
     node: Node

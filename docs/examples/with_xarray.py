@@ -26,7 +26,13 @@ print(np.round(spread.values, 2))
 want = (values - values.mean(axis=0)).std(axis=(1, 2))[100:110]
 assert np.allclose(spread.values, want, rtol=1e-4)
 
-# functions: xr.apply_ufunc with those of jask.numpy
-growth = xr.apply_ufunc(jnp.exp, anomaly / 10)
+# functions: NumPy's, or xr.apply_ufunc with those of jask.numpy
+growth = np.exp(anomaly / 10) * xr.apply_ufunc(jnp.cbrt, anomaly)
 jask.save("growth.npy", growth.data)
 assert np.load("growth.npy").shape == values.shape
+
+# windows: never all of them in memory
+weekly = temperature.rolling(day=7).mean()
+jask.save("weekly.npy", weekly.data)
+want = np.lib.stride_tricks.sliding_window_view(values, 7, axis=0).mean(axis=-1)
+assert np.allclose(np.load("weekly.npy")[6:], want, rtol=1e-5)

@@ -14,6 +14,7 @@ from jask.numpy import (
     dtypes,
     elementwise,
     indexing,
+    jax_names,
     joining,
     linear,
     manipulation,
@@ -24,6 +25,7 @@ from jask.numpy import (
     utility,
 )
 from jask.numpy._engine import fetch, is_disk, is_traced, rebind
+from jask.numpy._numpys import ufunc, without_out
 from jask.numpy._table import DEVICE, Array, is_array
 
 type Method = Callable[..., Any]
@@ -174,35 +176,55 @@ SUPPORTED = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 """Versions of the standard that the namespace satisfies."""
 
 
-METHODS: dict[str, Method] = {
+def tolist(self: Array) -> Any:
+    """Evaluate; return the elements as nested lists of Python scalars."""
+    return fetch("tolist", self)[0].tolist()
+
+
+NUMPYS: dict[str, Method] = {
     "all": utility.all,
     "any": utility.any,
     "argmax": searching.argmax,
     "argmin": searching.argmin,
-    "argsort": sorting.argsort,
-    "astype": astype,
     "clip": clip,
-    "conj": unary.conj,
-    "conjugate": unary.conj,
-    "flatten": manipulation.ravel,
+    "compress": jax_names.compress,
+    "cumprod": jax_names.cumprod,
+    "cumsum": jax_names.cumsum,
     "max": statistical.max,
     "mean": statistical.mean,
     "min": statistical.min,
-    "nonzero": searching.nonzero,
     "prod": statistical.prod,
+    "ptp": jax_names.ptp,
+    "round": elementwise.round,
+    "std": statistical.std,
+    "sum": statistical.sum,
+    "trace": jax_names.trace,
+    "var": statistical.var,
+}
+"""Methods that NumPy's functions of the same name call, with `out=None`."""
+
+METHODS: dict[str, Method] = {
+    "argpartition": jax_names.argpartition,
+    "argsort": sorting.argsort,
+    "astype": astype,
+    "conj": unary.conj,
+    "conjugate": unary.conj,
+    "copy": jax_names.copy,
+    "diagonal": jax_names.diagonal,
+    "dot": jax_names.dot,
+    "flatten": manipulation.ravel,
+    "nonzero": searching.nonzero,
     "ravel": manipulation.ravel,
     "repeat": joining.repeat,
     "reshape": reshape,
-    "round": elementwise.round,
+    "searchsorted": searching.searchsorted,
     "sort": sorting.sort,
     "squeeze": manipulation.squeeze,
-    "std": statistical.std,
-    "sum": statistical.sum,
     "swapaxes": manipulation.swapaxes,
     "take": indexing.take,
     "to_device": to_device,
+    "tolist": tolist,
     "transpose": transpose,
-    "var": statistical.var,
     "__array_namespace__": array_namespace,
     "__dlpack__": dlpack,
     "__dlpack_device__": dlpack_device,
@@ -214,6 +236,7 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "at": indexing.At,
     "device": lambda _: DEVICE,
     "imag": unary.imag,
+    "itemsize": lambda x: x.dtype.itemsize,
     "mT": linear.matrix_transpose,
     "real": unary.real,
 }
@@ -246,7 +269,10 @@ def attach() -> None:
     attach_operator("__round__", lambda x, n=0: elementwise.round(x, n))
     attach_operator("__getitem__", indexing.getitem)
     attach_operator("__setitem__", setitem)
+    attach_operator("__array_ufunc__", ufunc)
     for name, function in METHODS.items():
         attach_method(name, function)
+    for name, function in NUMPYS.items():
+        attach_method(name, without_out(function))
     for name, getter in PROPERTIES.items():
         attach_property(name, getter)
