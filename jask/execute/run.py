@@ -58,9 +58,6 @@ KEEP_PLANS = 512
 KEEP_SMALL = 8192
 """Small programs kept, and graphs known not to be one."""
 
-PICKED = 16
-"""Part (1/16) of the memory budget that indices of rows read one by one may take."""
-
 SMALL_SHARE = 8
 """Part (1/8) of the memory budget that all values of a small program may take."""
 
@@ -290,7 +287,7 @@ def _prepare(
 def _program(nodes: Sequence[Node], found: Structure, memory: int) -> Program:
     """Return the program of a graph, rewritten for planning."""
     program = view_leaves(rewrite(build(nodes, found)))
-    pick_rows(program, _leaf_places(program, found.leaves), memory // PICKED)
+    pick_rows(program, _leaf_places(program, found.leaves), memory)
     return program
 
 

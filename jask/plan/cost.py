@@ -21,6 +21,8 @@ WRITE = 4e9
 """Bytes a second."""
 READ_RUN, WRITE_RUN = 3e-6, 4e-6
 """Seconds for each contiguous run of a box in its file."""
+PAGE = 4096
+"""Bytes that the system reads at least."""
 STEP = 8e-5
 """Seconds for each step."""
 ELEMENT = 4e-11
@@ -114,7 +116,7 @@ def runs(box: Box, shape: Sequence[int], itemsize: int) -> tuple[int, int]:
 def read_seconds(box: Box, shape: Sequence[int], itemsize: int) -> float:
     """Return the modelled seconds to read a box: run by run, or whole rows and crop."""
     count, length = runs(box, shape, itemsize)
-    pages = count * (length if length % 4096 == 0 or count == 1 else length + 2048)
+    pages = count * (length if length % PAGE == 0 or count == 1 else length + 2048)
     lead = next((i for i, n in enumerate(box.shape) if n > 1), len(shape))
     whole = prod(box.shape[: lead + 1]) * prod(shape[lead + 1 :]) * itemsize
     return min(count * READ_RUN + pages / READ, READ_RUN + 1.5 * whole / READ)
@@ -123,7 +125,7 @@ def read_seconds(box: Box, shape: Sequence[int], itemsize: int) -> float:
 def write_seconds(box: Box, shape: Sequence[int], itemsize: int) -> float:
     """Return the modelled seconds to write a box."""
     count, length = runs(box, shape, itemsize)
-    pages = count * (length if length % 4096 == 0 or count == 1 else length + 4096)
+    pages = count * (length if length % PAGE == 0 or count == 1 else length + PAGE)
     return count * WRITE_RUN + pages / WRITE
 
 

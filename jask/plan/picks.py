@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from math import prod
 
 from jask.geometry.box import Box
-from jask.plan.cost import READ, READ_RUN, runs
+from jask.plan.cost import PAGE, READ, READ_RUN, runs
 from jask.plan.ir import Place
 from jask.rules._table import RULES, Reduction
 from jask.trace.build import drop_dead
@@ -22,15 +22,19 @@ from jask.trace.ir import Atom, Equation, Literal, Pick, Program, Var
 SLICE = 3e-5
 """Seconds for each slice besides reading it."""
 
+INDICES = 16
+"""Part (1/16) of the memory that indices, and all that leads to them, may take."""
 
-def pick_rows(program: Program, places: Mapping[Var, Place], most: int) -> None:
-    """Make leaves of gathers that read little, in place.
+HELD = 4
+"""A walk holds about this many times the tile of its result."""
 
-    `most` is how many bytes computing all indices may take.
-    """
+
+def pick_rows(program: Program, places: Mapping[Var, Place], memory: int) -> None:
+    """Make leaves of gathers that read little, in place."""
+    most = memory // INDICES
     for eqn in list(program.equations):
-        if eqn.name == "gather" and _pays(eqn, places):
-            steps = _steps(eqn.inputs[1], places)
+        if eqn.name == "gather" and _pays(eqn, places, memory):
+            steps = _steps(eqn.inputs[1], places, most)
             found = None if steps is None else _pick(eqn, *steps)
             if found is not None and found.nbytes <= most:
                 most -= found.nbytes
@@ -42,8 +46,11 @@ def pick_rows(program: Program, places: Mapping[Var, Place], most: int) -> None:
         drop_dead(program)
 
 
-def _pays(eqn: Equation, places: Mapping[Var, Place]) -> bool:
-    """Return whether reading slice by slice costs less than reading the operand."""
+def _pays(eqn: Equation, places: Mapping[Var, Place], memory: int) -> bool:
+    """Return whether reading slice by slice costs less than reading the operand.
+
+    A walk reads it once for each tile of the result.
+    """
     operand, indices = eqn.inputs
     rule = RULES["gather"]
     if not isinstance(operand, Var) or operand.producer or places[operand] != "disk":
@@ -55,15 +62,29 @@ def _pays(eqn: Equation, places: Mapping[Var, Place]) -> bool:
     box = Box.whole(tuple(eqn.params["slice_sizes"]))
     count, length = runs(box, operand.shape, operand.dtype.itemsize)
     one = SLICE + count * READ_RUN + count * length / READ
-    return prod(indices.shape[:-1]) * one < operand.nbytes / READ
+    walks = 1
+    if _whole(operand, box) > memory // HELD:
+        walks = -(-HELD * eqn.outputs[0].nbytes // memory)
+    return prod(indices.shape[:-1]) * one < walks * operand.nbytes / READ
+
+
+def _whole(operand: Var, slices: Box) -> int:
+    """Return the bytes of the operand that any part of the result needs, page by page.
+
+    Axes of which slices take a part are needed whole.
+    """
+    sides = zip(slices.shape, operand.shape, strict=True)
+    indexed = prod(n for k, n in sides if k < n)
+    streamed = operand.nbytes // max(1, indexed)
+    return indexed * min(streamed, PAGE)
 
 
 def _steps(
-    indices: Atom, places: Mapping[Var, Place]
+    indices: Atom, places: Mapping[Var, Place], most: int
 ) -> tuple[list[Equation], list[Var]] | None:
-    """Return what computes the indices and from which leaves, all of it in memory.
+    """Return what computes the indices and from which leaves.
 
-    None if that needs a file, or nothing at all: then their bounds are known.
+    None if that needs a large file, or nothing at all: then their bounds are known.
     """
     equations: dict[Equation, None] = {}
     leaves: dict[Var, None] = {}
@@ -73,7 +94,7 @@ def _steps(
         if isinstance(atom, Literal):
             continue
         if atom.producer is None:
-            if places[atom] != "memory":
+            if places[atom] != "memory" and atom.nbytes > most:
                 return None
             leaves[atom] = None
         elif atom.producer not in equations:

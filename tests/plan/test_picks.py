@@ -13,11 +13,14 @@ from jask.trace.ir import Program, Var
 from tests.trace.graphs import one, program_of, source
 
 LONG, SHORT = (1_000_000, 64), (200, 64)
-MOST = 1 << 20
+MEMORY = 1 << 24
 
 
 def chosen(
-    function: Callable[..., Any], shape: tuple[int, ...], *indices: tuple[int, ...]
+    function: Callable[..., Any],
+    shape: tuple[int, ...],
+    *indices: tuple[int, ...],
+    memory: int = MEMORY,
 ) -> Program:
     """Return the program of a file and index arrays in memory, picks made."""
     leaves = [source(s, "int64", f"{s}.npy", on_disk=False) for s in indices]
@@ -25,7 +28,7 @@ def chosen(
     places: dict[Var, Any] = dict.fromkeys(program.leaves, "memory")
     places[program.leaves[0]] = "disk"
     places.update(dict.fromkeys(program.constants, "memory"))
-    pick_rows(program, places, MOST)
+    pick_rows(program, places, memory)
     check(program)
     return program
 
@@ -76,8 +79,25 @@ def test_indices_may_take_so_many_bytes_only() -> None:
         one(lambda x, i: x[i], source(LONG), source((100,), "int64", on_disk=False))
     )
     x, i = program.leaves
-    pick_rows(program, {x: "disk", i: "memory"}, 100)
+    pick_rows(program, {x: "disk", i: "memory"}, 16 * 100)
     assert not program.picks
+
+
+def test_more_rows_are_picked_where_walking_would_read_the_file_often() -> None:
+    """1500 rows cost 0.05 s; a reading of the file 0.043 s."""
+    rows = lambda x, i: x[i]
+    assert not chosen(rows, LONG, (1500,), memory=1 << 32).picks
+    assert not chosen(rows, LONG, (1500,), memory=1 << 24).picks
+    assert len(chosen(rows, LONG, (1500,), memory=1 << 20).picks) == 1
+
+
+def test_short_indices_in_a_file_are_read_first() -> None:
+    program = program_of(
+        one(lambda x, i: x[i], source(LONG), source((100,), "int64", "i.npy"))
+    )
+    pick_rows(program, dict.fromkeys(program.leaves, "disk"), MEMORY)
+    (pick,) = program.picks
+    assert pick.operands == (program.leaves[1],)
 
 
 def test_the_bytes_of_a_pick_are_those_of_its_indices() -> None:

@@ -122,3 +122,18 @@ def test_a_walk_takes_large_parts_of_both_sides(tmp_path: Path) -> None:
         node = x[np.zeros(length // 2, int)].node
         (walk,) = prepare([node], [ToScratch()]).plan.passes
     assert walk.steps <= 200  # of 8 MB and 4 MB, two blocks of each at a time in 4 MB
+
+
+def test_rows_by_a_short_index_file_are_read_alone(tmp_path: Path) -> None:
+    rows = RNG.integers(0, 100_000, 50)
+    x = np.memmap(tmp_path / "x.bin", "f4", "w+", shape=(100_000, 64))  # sparse
+    x[rows] = rows[:, None]
+    x.flush()
+    np.save(tmp_path / "i.npy", rows)
+    with jask.config(memory_budget="1MB"):
+        before = snapshot()
+        file = jask.DiskArray(tmp_path / "x.bin", x.shape, "f4")
+        got = np.asarray(file[jask.open(tmp_path / "i.npy")])
+        read = (snapshot() - before).bytes_read
+    np.testing.assert_array_equal(got, x[rows])
+    assert read <= 1.1 * (got.nbytes + rows.nbytes)
