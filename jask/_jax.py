@@ -18,6 +18,7 @@ import jax
 import numpy as np
 from jax._src import core, source_info_util, xla_bridge
 from jax._src.ad_checkpoint import remat_p
+from jax._src.interpreters.ad import ValAccum
 from jax._src.random import core as _samplers, prng
 from jax.experimental import io_callback, serialize_executable
 from jax.experimental.hijax import (
@@ -49,6 +50,7 @@ __all__ = [
     "HiType",
     "Jaxpr",
     "JaxprEqn",
+    "LateSum",
     "Literal",
     "MappingSpec",
     "Primitive",
@@ -75,6 +77,7 @@ __all__ = [
     "is_placeholder",
     "kernel_device",
     "keyed_gamma",
+    "late_sum",
     "linearize_from_jvp",
     "primitives",
     "register_hitype",
@@ -323,6 +326,28 @@ def in_place(host: np.ndarray[Any, Any]) -> jax.Array:
         enable_x64=True,
     )
     return made
+
+
+class LateSum(ValAccum):
+    """A sum of cotangents of which a part is added when the sum is asked for."""
+
+    part: Any = None
+    """What is still to be added, by `settle`."""
+    settle: Callable[["LateSum"], None]
+
+    def freeze(self) -> Any:
+        """Return the sum."""
+        if self.part is not None:
+            self.settle(self)
+        return super().freeze()
+
+
+def late_sum(accumulator: Any, settle: Callable[[LateSum], None]) -> LateSum | None:
+    """Return an accumulator as one that can wait; None if it is of another kind."""
+    if type(accumulator) is ValAccum:
+        late: Any = accumulator
+        late.__class__, late.settle = LateSum, settle
+    return accumulator if isinstance(accumulator, LateSum) else None
 
 
 # ---- what JAX 0.12 lacks for hijax types; tests/hijax/test_assumptions.py pins each

@@ -42,6 +42,7 @@ from jask.execute import run
 from jask.execute.process import PROCESS
 from jask.hijax import type as hitype
 from jask.hijax.binding import Template, named, settled, template, traced_leaves
+from jask.hijax.cotangents import add_later
 from jask.hijax.handles import GRACE, TABLE
 from jask.hijax.rows import rows
 from jask.hijax.type import DiskArrayType, axis_of, is_disk, make_value, node_of
@@ -131,9 +132,9 @@ class Dematerialize(HiPrim):
         """Return the disk array; nothing is kept."""
         return self(x), None
 
-    def vjp_bwd_retval(self, _: None, ct: Any, /) -> tuple[Any]:
-        """Return the cotangent in memory."""
-        return (_passed_on(Materialize, ct, self.in_avals[0].to_ct_aval()),)
+    def vjp_bwd(self, _: None, ct: Any, /, *accumulators: Any) -> None:
+        """Add the cotangent, in memory."""
+        _add_in_memory(accumulators[0], ct)
 
     def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
         """Return the disk array and the tangent as one."""
@@ -144,7 +145,7 @@ class Dematerialize(HiPrim):
 
     def transpose(self, ct: Any, x: Any) -> None:
         """Add the cotangent, in memory."""
-        x.accum(Materialize.of(ct))
+        _add_in_memory(x, ct)
 
     def batch(self, axis_data: Any, args: Any, dims: Any) -> tuple[Any, Any]:  # noqa: ARG002 (JAX's signature)
         """Return all elements as a disk array."""
@@ -154,6 +155,20 @@ class Dematerialize(HiPrim):
 def _passed_on(kind: Any, tangent: Any, t: Any) -> Any:
     """Return a tangent or cotangent on the other side; that of integers is zero."""
     return Zero(t) if isinstance(tangent, Zero) else kind.of(tangent)
+
+
+def _add_in_memory(accumulator: Any, ct: Any) -> None:
+    """Add a cotangent to one in memory: when that is asked for, if it may wait."""
+    if isinstance(ct, Zero):
+        return
+    concrete = is_disk(ct) and not isinstance(ct, jax.core.Tracer)
+    if not (concrete and not is_lowering() and add_later(accumulator, ct, _bring)):
+        accumulator.accum(Materialize.of(ct))
+
+
+def _bring(cts: Sequence[Any]) -> list[jax.Array]:
+    values = evaluate([ct.node for ct in cts])
+    return [in_memory(v, ct.dtype) for v, ct in zip(values, cts, strict=True)]
 
 
 # ---- functions
