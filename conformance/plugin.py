@@ -3,7 +3,8 @@
 1. The tests named in the file $CONFORMANCE_TESTS are kept, in that order.
 2. A test that takes longer than $CONFORMANCE_LIMIT seconds fails.
 3. One JSON line per event goes to $CONFORMANCE_LOG: a start, an outcome.
-4. $CONFORMANCE_BLOCK_BYTES, if set, forces jask's blocks to so many bytes.
+4. $CONFORMANCE_BLOCK_BYTES, if set, forces jask's blocks to so many bytes. Drawing an
+   array evaluates it then in many steps, so Hypothesis must not judge its time.
 
 What hangs where no Python runs is the parent's business: it sees a start and no end.
 """
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 
 class TimeLimitExceeded(BaseException):
@@ -37,6 +39,7 @@ def _log(**event: Any) -> None:
         log.write(json.dumps(event) + "\n")
 
 
+@pytest.hookimpl(trylast=True)  # after the suite has loaded its profile
 def pytest_configure() -> None:
     """Force the size of blocks, for as long as the process lives."""
     size = os.environ.get("CONFORMANCE_BLOCK_BYTES")
@@ -44,6 +47,9 @@ def pytest_configure() -> None:
         import jask  # noqa: PLC0415 - other libraries are run too
 
         _kept_open.enter_context(jask.config(block_bytes=int(size)))
+        slow = [HealthCheck.too_slow]
+        settings.register_profile("patient", settings(), suppress_health_check=slow)
+        settings.load_profile("patient")
 
 
 @pytest.hookimpl(trylast=True)

@@ -26,6 +26,12 @@ import status
 import suite
 
 HERE = Path(__file__).parent
+LIMIT = 120
+"""Seconds that a test may take."""
+
+PATIENCE = 600
+"""The same with forced blocks: each element that a test looks at is a plan then."""
+
 GRACE = 20
 """Seconds beyond its limit after which a test is taken to hang."""
 
@@ -264,7 +270,8 @@ def arguments() -> argparse.Namespace:
     add("--processes", type=int, default=2, help="processes (default 2)")
     add("--only", default="", metavar="PATTERN", help="tests whose name contains this")
     add("--block-bytes", type=int, metavar="N", help="force blocks of so many bytes")
-    add("--limit", type=float, default=120, help="seconds a test may take (120)")
+    limit = f"seconds a test may take ({LIMIT}; {PATIENCE} with forced blocks)"
+    add("--limit", type=float, help=limit)
     add("--module", default=status.OURS, help="another library's namespace")
     add("--seed", type=int, help="of Hypothesis; printed by every run")
     add("--x32", action="store_true", help="leave JAX's 64-bit types off")
@@ -287,7 +294,7 @@ def main() -> int:
             suite=found,
             module=args.module,
             examples=args.examples,
-            limit=args.limit,
+            limit=args.limit or (PATIENCE if args.block_bytes else LIMIT),
             seed=random.randrange(2**32) if args.seed is None else args.seed,
             block_bytes=args.block_bytes,
             x64=not args.x32,
