@@ -229,3 +229,28 @@ def test_loss_gradient_and_update_are_one_sweep_when_evaluated_together(
     want = memory_loss(PARAMETERS["b"], GRADIENTS["b"])
     np.testing.assert_allclose(float(value), want, rtol=1e-5)
     np.testing.assert_allclose(np.asarray(w), train_in_memory(1), rtol=1e-5, atol=1e-6)
+
+
+def test_a_jitted_step_whose_loss_stays_on_disk_is_one_sweep(
+    problem: tuple[Any, Any],
+):
+    w, t = problem
+    disk = lifted(optax.adam(1e-2))
+
+    @jax.jit
+    def train(w: Any, state: Any, t: Any) -> Any:
+        value, slope = jax.value_and_grad(
+            lambda w: jnp.mean(jnp.log1p(jnp.square(w - t)))
+        )(w)
+        return value, *step(disk, w, slope, state)
+
+    state = jask.persist(disk.init(w))
+    for _ in range(3):
+        before = snapshot()
+        with jask.config(memory_budget="1.5MB"):
+            value, w, state = jask.persist(*train(w, state, t))
+        moved = snapshot() - before
+        assert moved.bytes_read == 4 * w.nbytes
+        assert moved.bytes_written == 3 * w.nbytes
+        assert value.shape == ()
+    np.testing.assert_allclose(np.asarray(w), train_in_memory(3), rtol=1e-4, atol=1e-5)
