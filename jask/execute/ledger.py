@@ -70,6 +70,18 @@ class Ledger:
             part //= 2
         return part, around
 
+    def whole(self, part: int) -> int:
+        """Return a budget of which an evaluation that begins now would get this part.
+
+        Examples
+        --------
+        >>> Ledger().whole(100)
+        100
+        """
+        with self._changed:
+            around = self._held if self.nested else self._calling_back
+        return 2 * max(part, around) if around else part
+
     @contextmanager
     def claim(
         self, nbytes: int, budget: int, *, calls_back: bool = False

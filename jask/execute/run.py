@@ -28,7 +28,7 @@ from jask.execute.results import Destination, InMemory, Results, ToFile, ToScrat
 from jask.execute.small import KEEP_BYTES, Frontier, Small, is_candidate, make_small
 from jask.plan.explain import describe
 from jask.plan.ir import DEFAULT_BLOCK, Limits, Place, Plan
-from jask.plan.make import make_plan
+from jask.plan.make import make_plan, round_up
 from jask.plan.picks import pick_rows
 from jask.trace.build import build, structure
 from jask.trace.counters import COUNTERS
@@ -50,7 +50,14 @@ __all__ = [
 ]
 
 TRIES = 16
-"""Budgets tried, each at least half as large again, to name one that would do."""
+"""Budgets tried, each at least four times the last, to name one that would do."""
+
+NARROWED = 4
+"""Budgets tried between one that would do and one that would not."""
+
+CLOSE = 1.25
+"""A budget that is named is at most so many times one that would not do, or was found
+in all tries."""
 
 KEEP_PLANS = 512
 """Plans kept with their kernels; the one used longest ago is dropped first."""
@@ -194,25 +201,32 @@ def prepare(nodes: Sequence[Node], destinations: Sequence[Destination]) -> Prepa
 def check(nodes: Sequence[Node]) -> None:
     """Raise MemoryBudgetError if no plan for these values fits the budget.
 
-    The leaves may be unknown yet: nothing is read or compiled. Where all that the graph
-    names is far below the budget, nothing is planned either.
+    The leaves may be unknown yet: nothing is read, and only to find a budget that would
+    do is anything compiled. Where all that the graph names is far below the budget,
+    nothing is planned either.
     """
     limits = _limits(current())
     if sum(n.nbytes for n in walk(nodes)) <= limits.memory // SMALL_SHARE:
         return
     found, to = structure(nodes), [InMemory()] * len(nodes)
+    kinds = [True] * len(nodes)
 
     def make(memory: int) -> Plan:
         within = replace(limits, memory=memory)
         _refuse_large(nodes, to, within)
         program = _program(nodes, found, memory)
-        return _plan(program, found.leaves, [True] * len(nodes), within)
+        return _plan(program, found.leaves, kinds, within)
+
+    def compiled(memory: int) -> Prepared:
+        within = replace(limits, memory=memory)
+        _refuse_large(nodes, to, within)
+        return _fit(_program(nodes, found, memory), found.leaves, kinds, within)
 
     with kernel_device(), eagerly():
         try:
             make(limits.memory)
         except MemoryBudgetError as error:
-            raise _advised(error, make) from None
+            raise _advised(error, compiled, limits.memory) from None
 
 
 def _limits(settings: Settings) -> Limits:
@@ -272,7 +286,7 @@ def _prepare(
     try:
         prepared = make(limits.memory)
     except MemoryBudgetError as error:
-        raise _advised(error, make) from None
+        raise _advised(error, make, limits.memory) from None
     COUNTERS.plans += 1
     COUNTERS.opaque_steps += sum(
         r.kind == "opaque" for p in prepared.plan.passes for r in p.roots
@@ -292,20 +306,53 @@ def _program(nodes: Sequence[Node], found: Structure, memory: int) -> Program:
 
 
 def _advised(
-    error: MemoryBudgetError, make: Callable[[int], object]
+    error: MemoryBudgetError, make: Callable[[int], object], failed: int
 ) -> MemoryBudgetError:
-    """Return the error with a budget that was tried and found large enough."""
-    budget = error.budget
+    """Return the error with a budget that was tried and found large enough.
+
+    One that the evaluation would get: within another one that is a part of the whole.
+    """
+    enough = _enough(error.budget, make, failed)
+    if enough is None:
+        msg = f"{error} No larger budget that was tried would do."
+        return MemoryBudgetError(msg)
+    budget = LEDGER.whole(enough)
+    advice = f"A budget of {budget} bytes would do"
+    msg = f"{error} {advice}: jask.set_memory_budget({budget})."
+    return MemoryBudgetError(msg, budget)
+
+
+def _enough(first: int, make: Callable[[int], object], failed: int) -> int | None:
+    """Return a budget with which a plan can be made, close to the least one.
+
+    None if many tries found none.
+    """
+    low, budget = failed, max(first, failed + 1)
     for _ in range(TRIES):
-        try:
-            make(budget)
-        except MemoryBudgetError as larger:
-            budget = max(larger.budget, budget + budget // 2)
-            continue
-        advice = f"A budget of {budget} bytes would do"
-        msg = f"{error} {advice}: jask.set_memory_budget({budget})."
-        return MemoryBudgetError(msg, budget)
-    return error
+        larger = _refused(budget, make)
+        if larger is None:
+            break
+        low, budget = budget, max(larger, 4 * budget)
+    else:
+        return None
+    for _ in range(NARROWED):
+        middle = round_up((low + budget) // 2)
+        if budget <= CLOSE * low or not low < middle < budget:
+            break
+        if _refused(middle, make) is None:
+            budget = middle
+        else:
+            low = middle
+    return budget
+
+
+def _refused(budget: int, make: Callable[[int], object]) -> int | None:
+    """Return the budget that is said to do instead of one; None if this one does."""
+    try:
+        make(budget)
+    except MemoryBudgetError as error:
+        return error.budget
+    return None
 
 
 def _fit(

@@ -37,7 +37,6 @@ from jask._jax import (
     variable_of,
 )
 from jask.config import Settings, current, using
-from jask.errors import MemoryBudgetError
 from jask.execute import run
 from jask.execute.process import PROCESS
 from jask.hijax import type as hitype
@@ -399,7 +398,6 @@ _open = _Open()
 
 def _emit(node: Node, out: Any) -> Any:
     """Emit the callback that evaluates a node, or join the open group."""
-    _refuse_large(node)
     run.check([node])
     leaves = traced_leaves([node])
     shape = jax.ShapeDtypeStruct(out.shape, out.dtype)
@@ -418,17 +416,6 @@ def _emit(node: Node, out: Any) -> Any:
     _open.trace, _open.positions = weakref.ref(trace), positions
     _open.group, _open.ticket = group, variable_of(ticket)
     return value
-
-
-def _refuse_large(node: Node) -> None:
-    budget = current().memory_budget
-    if node.nbytes > budget:
-        msg = (
-            f"A value of {node.nbytes} bytes must fit the memory budget of {budget} "
-            f"bytes to be materialized. Keep it on disk, reduce it first, or allow "
-            f"more with jask.set_memory_budget({2 * node.nbytes})."
-        )
-        raise MemoryBudgetError(msg)
 
 
 def _emit_alone(node: Node, shape: Any) -> Any:

@@ -136,13 +136,13 @@ def _too_many_results(kept: int, limits: Limits) -> MemoryBudgetError:
         f"results kept in memory take {kept} bytes but the memory budget is "
         f"{limits.memory}; save large ones to a file instead of materializing them."
     )
-    return MemoryBudgetError(msg, _round_up(2 * kept))
+    return MemoryBudgetError(msg, round_up(2 * kept))
 
 
 def _too_large(p: Pass, plan: Plan, links: Links) -> MemoryBudgetError:
     memory = plan.limits.memory - plan.kept
     least = search(make_pass(p.roots, links), plan.places, plan.limits, 1).least
-    budget = _round_up(int((least + plan.kept) * 1.25))
+    budget = round_up(int((least + plan.kept) * 1.25))
     names = ", ".join(r.label for r in p.roots)
     why = "; ".join(_reasons(p))
     msg = (
@@ -167,7 +167,13 @@ def _place(eqn: Equation) -> str:
     return f"{eqn.name} at {eqn.source or 'unknown line'}"
 
 
-def _round_up(n: int) -> int:
-    """Round up to two digits."""
+def round_up(n: int) -> int:
+    """Round up to two digits.
+
+    Examples
+    --------
+    >>> round_up(12_345), round_up(7)
+    (13000, 7)
+    """
     unit: int = 10 ** max(0, len(str(n)) - 2)
     return -(-n // unit) * unit

@@ -112,3 +112,13 @@ def test_the_error_says_who_holds_the_rest():
     (note,) = caught.value.__notes__
     assert "256 bytes" in note
     assert "holds 600 bytes" in note
+
+
+@pytest.mark.parametrize("held", [0, 10, 600, 1000, 5000])
+@pytest.mark.parametrize("part", [1, 100, 700, 1024])
+def test_of_the_whole_an_evaluation_gets_the_part_at_least(held: int, part: int):
+    ledger = Ledger()
+    with ledger.claim(held, 10_000, calls_back=True):
+        whole = ledger.whole(part)
+        with ledger.share(whole) as found:
+            assert found >= part

@@ -3,6 +3,7 @@
 import errno
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from jask.errors import (
     SourceChangedError,
 )
 from jask.execute.ledger import LEDGER
-from jask.execute.run import InMemory, ToFile, ToScratch, evaluate
+from jask.execute.run import InMemory, ToFile, ToScratch, _enough, evaluate
 from jask.geometry.box import Box
 from jask.stores.open import open_store
 from jask.stores.raw import RawStore
@@ -199,6 +200,30 @@ GREEDY = {
 }
 
 
+def needing(least: float) -> Callable[[int], None]:
+    """Plans that need a budget, and guess badly how much."""
+
+    def make(budget: int) -> None:
+        if budget < least:
+            raise MemoryBudgetError("too small", budget + 1)
+
+    return make
+
+
+@pytest.mark.parametrize("least", [2, 999, 123_456, 10**9])
+@pytest.mark.parametrize("first", [0, 1, 500, 10**6])
+def test_a_named_budget_is_close_to_the_least(first: int, least: int):
+    failed = min(1000, least - 1)
+    budget = _enough(first, needing(least), failed)
+    assert budget is not None
+    assert least <= budget
+    assert budget <= max(1.35 * least, max(first, failed + 1) / 8)
+
+
+def test_no_budget_is_named_where_none_was_found():
+    assert _enough(10, needing(float("inf")), 1) is None
+
+
 @pytest.mark.parametrize("name", GREEDY)
 def test_the_budget_that_an_error_names_would_do(tmp_path: Path, name: str):
     x = np.random.default_rng(0).standard_normal((7, 5)).astype("f4")
@@ -206,6 +231,7 @@ def test_the_budget_that_an_error_names_would_do(tmp_path: Path, name: str):
     with jask.config(memory_budget=1), pytest.raises(MemoryBudgetError) as caught:
         evaluate(nodes, [InMemory()])
     budget = int(str(caught.value).split("jask.set_memory_budget(")[1].split(")")[0])
+    assert caught.value.budget == budget
     with jask.config(memory_budget=budget):
         (found,) = evaluate(nodes, [InMemory()])
     right = GREEDY[name](jnp.asarray(x))
