@@ -25,13 +25,14 @@ import numpy as np
 
 from jask._jax import in_place, kernel_device, worker_device
 from jask.execute.blocks import Block, fresh, host_view
+from jask.execute.kernel import Kernel
 from jask.execute.ledger import LEDGER
-from jask.execute.prepared import PreparedPass, Step
+from jask.execute.prepared import Job, PreparedPass, Step
 from jask.execute.process import PROCESS
 from jask.execute.threads import run_all
 from jask.geometry.box import Box
 from jask.plan.ir import Root
-from jask.plan.lower import Head, Load
+from jask.plan.lower import Load
 from jask.trace.ir import Var
 
 
@@ -176,31 +177,27 @@ class _Lane:
         """Read, compute, write."""
         self.current = i
         step = self.pass_run.prepared.step(i)
-        if not step.heads:
+        if not step.jobs:
             return
         blocks = [self.load(k, load) for k, load in enumerate(step.loads)]
         self.read = dict(zip(step.loads, blocks, strict=True)) if self.after else {}
         self.prefetch(i)
-        roots = [self.pass_run.p.roots[h.root] for h in step.heads]
-        index = self.pass_run.prepared.index(i)
-        keys = [
-            (h.root, tuple(index[a] for a in _group_axes(r)))
-            for h, r in zip(step.heads, roots, strict=True)
-        ]
-        carried = [self.carried(*z) for z in zip(step.heads, roots, keys, strict=True)]
-        self.drop_spares(step, roots)
-        spares = [self.spare(*z) for z in zip(step.heads, roots, strict=True)]
+        carried = [self.carried(job) for job in step.jobs]
+        if step.kernel is not self.kernel:
+            self.drop_spares(step)
+        spares = [self.spare(job) for job in step.jobs]
         kernel = step.kernel.call_of(self.number)
         made = kernel(step.offsets, carried, spares, *blocks)
-        jax.block_until_ready(made)
+        for array in made[0]:  # all are ready when one is
+            array.block_until_ready()
         del carried, spares
-        for head, root, key, arrays in zip(step.heads, roots, keys, made, strict=True):
-            self.deliver(step, head, root, key, arrays)
+        for job, arrays in zip(step.jobs, made, strict=True):
+            self.deliver(job, arrays)
 
     def load(self, k: int, load: Load) -> Any:
         """Return a block, read unless this worker already holds it."""
         run = self.pass_run
-        if load in self.given:
+        if self.given and load in self.given:
             return self.given[load]
         if load.leaf in run.resident:
             if load not in self.shared:
@@ -223,33 +220,37 @@ class _Lane:
         """Hint at what this worker reads next, if that step was lowered before."""
         run = self.pass_run
         after = i + run.workers
-        if after < run.steps:
-            there = {*run.resident, *(load.leaf for load in self.given)}
-            for load in run.prepared.step(after).loads:
-                if load not in self.held.values() and load.leaf not in there:
-                    run.sources[load.leaf].prefetch(load.box)
+        if after >= run.steps:
+            return
+        for k, load in enumerate(run.prepared.step(after).loads):
+            if load.leaf in run.resident or load in self.given:
+                continue
+            if self.held.get(k) != load:
+                run.sources[load.leaf].prefetch(load.box)
 
-    def carried(self, head: Head, root: Root, key: Any) -> list[Any]:
+    def carried(self, job: Job) -> list[Any]:
         """Return the accumulators or the carry that the kernel starts from."""
-        run = self.pass_run
-        if root.kind == "reduce":
+        run, head = self.pass_run, job.head
+        if job.root.kind == "reduce":
             with run.lock:
-                if key not in run.groups:
-                    run.groups[key] = _Group(run.workers, run.prepared.group_size(root))
-                part = run.groups[key].parts[self.number]
+                if job.key not in run.groups:
+                    size = run.prepared.group_size(job.root)
+                    run.groups[job.key] = _Group(run.workers, size)
+                part = run.groups[job.key].parts[self.number]
             return part or run.prepared.initial(head.root, head.shape)
-        if root.kind == "scan":
-            return self.turn(head, root, key)
+        if job.root.kind == "scan":
+            return self.turn(job)
         return []
 
-    def turn(self, head: Head, root: Root, key: Any) -> list[Any]:
+    def turn(self, job: Job) -> list[Any]:
         """Wait until every earlier tile of this line is done."""
-        run = self.pass_run
+        run, head = self.pass_run, job.head
         with run.lock:
-            if key not in run.carries:
-                run.carries[key] = _Carry(run.prepared.initial(head.root, head.shape))
-            line = run.carries[key]
-            position = self.position(root)
+            if job.key not in run.carries:
+                start = run.prepared.initial(head.root, head.shape)
+                run.carries[job.key] = _Carry(start)
+            line = run.carries[job.key]
+            position = self.position(job.root)
             run.lock.wait_for(lambda: line.done == position or run.stop.is_set())
             if run.stop.is_set():
                 raise Stopped
@@ -266,42 +267,41 @@ class _Lane:
     current = 0
     """The step that runs."""
 
+    kernel: Kernel | None = None
+    """The last one that ran."""
+
     read: Mapping[Load, Any] = MappingProxyType({})
     """Its blocks, if something follows."""
 
-    def spare(self, head: Head, root: Root) -> list[Any]:
+    def spare(self, job: Job) -> list[Any]:
         """Return storage for the output block: the last one, if its shape fits."""
-        if root.kind not in {"map", "scan"}:
+        if job.root.kind not in {"map", "scan"}:
             return []
-        dtype = root.outputs[0].dtype
-        mine = self.spares.get((head.shape, dtype))
-        return [mine.pop() if mine else fresh(head.shape, dtype)]
+        shape, dtype = job.head.shape, job.root.outputs[0].dtype
+        mine = self.spares.get((shape, dtype))
+        return [mine.pop() if mine else fresh(shape, dtype)]
 
-    def drop_spares(self, step: Step, roots: Sequence[Root]) -> None:
+    def drop_spares(self, step: Step) -> None:
         """Free output blocks of other shapes: the plan counts one for each root."""
-        shapes = zip(step.heads, roots, strict=True)
-        wanted = {(h.shape, r.outputs[0].dtype) for h, r in shapes}
+        wanted = {(j.head.shape, j.root.outputs[0].dtype) for j in step.jobs}
         for key in self.spares.keys() - wanted:
             del self.spares[key]
+        self.kernel = step.kernel
 
-    def deliver(
-        self, step: Step, head: Head, root: Root, key: Any, arrays: list[Any]
-    ) -> None:
+    def deliver(self, job: Job, arrays: list[Any]) -> None:
         """Write what a root made, or keep it for the next step."""
-        run = self.pass_run
-        domain = step.domains[head.root]
-        assert domain is not None
+        run, root = self.pass_run, job.root
         if root.kind == "map":
-            self.write_block(root, domain, arrays[0])
+            self.write_block(job, arrays[0])
         elif root.kind == "scan":
             with run.lock:
-                line = run.carries[key]
+                line = run.carries[job.key]
                 line.value, line.done = list(arrays[1:]), line.done + 1
                 run.lock.notify_all()
-            self.follow(head, root, domain, arrays, self.read)
-            self.write_block(root, domain, arrays[0])
+            self.follow(job, job.domain, arrays, self.read)
+            self.write_block(job, arrays[0])
         elif root.kind == "reduce":
-            self.accumulate(head, root, key, domain, arrays)
+            self.accumulate(job, arrays)
         else:
             for var, array in zip(root.outputs, arrays, strict=True):
                 run.write(var, Box.whole(var.shape), host_view(array))
@@ -314,56 +314,41 @@ class _Lane:
             return array
         return in_place(np.asarray(array))
 
-    def write_block(self, root: Root, domain: Box, array: Any) -> None:
+    def write_block(self, job: Job, array: Any) -> None:
         """Write an output block and keep its storage for the next one."""
-        self.pass_run.write(root.outputs[0], domain, host_view(array))
-        self.spares.setdefault((domain.shape, root.outputs[0].dtype), []).append(array)
+        var = job.root.outputs[0]
+        self.pass_run.write(var, job.domain, host_view(array))
+        self.spares.setdefault((job.domain.shape, var.dtype), []).append(array)
 
-    def accumulate(
-        self, head: Head, root: Root, key: Any, domain: Box, arrays: list[Any]
-    ) -> None:
+    def accumulate(self, job: Job, arrays: list[Any]) -> None:
         """Keep the accumulators; the last step of a kept tile finishes it."""
-        run = self.pass_run
+        run, root = self.pass_run, job.root
         with run.lock:
-            group = run.groups[key]
+            group = run.groups[job.key]
             group.parts[self.number] = arrays
             group.left -= 1
             if group.left:
                 return
-            del run.groups[key]
+            del run.groups[job.key]
         parts = [[self.mine(a) for a in p] for p in group.parts if p is not None]
-        kept = tuple(head.shape[d] for d in root.kept)
-        close = run.prepared.close(head.root, kept, len(parts)).call_of(self.number)
-        box = root.result_box(domain)
+        kept = tuple(job.head.shape[d] for d in root.kept)
+        close = run.prepared.close(job.head.root, kept, len(parts)).call_of(self.number)
+        box = root.result_box(job.domain)
         finished = close(parts)
-        self.follow(head, root, box, finished, {})
+        self.follow(job, box, finished, {})
         for var, array in zip(root.outputs, finished, strict=True):
             run.write(var, box, np.asarray(array))
 
     def follow(
-        self,
-        head: Head,
-        root: Root,
-        box: Box,
-        tile: Sequence[Any],
-        read: Mapping[Load, Any],
+        self, job: Job, box: Box, tile: Sequence[Any], read: Mapping[Load, Any]
     ) -> None:
         """Make what follows a root of one of its tiles, and of what was read for it."""
-        if head.root not in self.after:
+        if job.head.root not in self.after:
             return
-        after, prepared = self.after[head.root], self.pass_run.prepared
-        index = prepared.index(self.current)
+        after, prepared = self.after[job.head.root], self.pass_run.prepared
+        index, root = prepared.index(self.current), job.root
         at = [index[root.axes[d]] for d in root.kept]
         made = {Load(v, box): t for v, t in zip(root.outputs, tile, strict=False)}
         after.given = {**read, **made}
         after.step(after.pass_run.prepared.number(at))
         after.given = {}
-
-
-def _group_axes(root: Root) -> list[int]:
-    """Grid axes that tell the kept tiles, or the lines of a scan, apart."""
-    if root.kind == "scan":
-        assert root.eqn is not None
-        axis = root.scan.axis(root.eqn)
-        return [a for d, a in enumerate(root.axes) if d != axis]
-    return [root.axes[d] for d in root.kept]

@@ -32,15 +32,25 @@ REFITS = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Job:
+    """What a step does for one root."""
+
+    head: Head
+    root: Root
+    key: Any
+    """Tells the kept tiles, or the lines of a scan, apart."""
+    domain: Box
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One tile: its kernel and what is particular to its position."""
 
     kernel: Kernel
-    heads: tuple[Head, ...]
-    """What each root that runs here does; shared by all steps of a kernel."""
+    jobs: tuple[Job, ...]
+    """One for each root that runs here."""
     loads: tuple[Load, ...]
     offsets: np.ndarray[Any, Any]
-    domains: tuple[Box | None, ...]
 
 
 class PreparedPass:
@@ -89,20 +99,27 @@ class PreparedPass:
         """Return step i, lowered and compiled at its first use."""
         known = self._steps.get(i)
         if known is None:
-            known = self._make(lower(self.p, self.index(i)))
+            index = self.index(i)
+            known = self._make(lower(self.p, index), index)
             if i < KEEP_STEPS:
                 self._steps[i] = known
         return known
 
-    def _make(self, lowered: Lowered) -> Step:
+    def _make(self, lowered: Lowered, index: Sequence[int]) -> Step:
         key = lowered.signature
         with self._lock, kernel_device(workers=self.p.workers):
             if key not in self._kernels:
                 kernel = compile_step(self.p, lowered)
                 self._kernels[key] = (kernel, lowered.heads)
             kernel, heads = self._kernels[key]
+        jobs = tuple(self._job(h, index, lowered.domains[h.root]) for h in heads)
         offsets = np.asarray(lowered.offsets, np.int64)
-        return Step(kernel, heads, lowered.loads, offsets, lowered.domains)
+        return Step(kernel, jobs, lowered.loads, offsets)
+
+    def _job(self, head: Head, index: Sequence[int], domain: Box | None) -> Job:
+        assert domain is not None
+        root = self.p.roots[head.root]
+        return Job(head, root, (head.root, *(index[a] for a in _apart(root))), domain)
 
     def close(self, root: int, shape: tuple[int, ...], slots: int) -> Kernel:
         """Return the kernel that finishes a reduction over a kept part."""
@@ -128,6 +145,15 @@ class PreparedPass:
             if a not in kept:
                 n *= self.p.counts[a]
         return n
+
+
+def _apart(root: Root) -> list[int]:
+    """Grid axes that tell the kept tiles, or the lines of a scan, apart."""
+    if root.kind == "scan":
+        assert root.eqn is not None
+        axis = root.scan.axis(root.eqn)
+        return [a for d, a in enumerate(root.axes) if d != axis]
+    return [root.axes[d] for d in root.kept]
 
 
 class Prepared:

@@ -28,8 +28,8 @@ __all__ = ["RawStore", "open_raw"]
 _COPY_ELEMENTS = 1 << 17
 _CALL = 20_000
 _CACHED = 4
-"""Nanoseconds for a call, and bytes per nanosecond beyond them, that a read from the page
-cache takes at most: a disk takes longer to answer at all."""
+"""Nanoseconds for a call, and bytes per nanosecond beyond them, that reading what is in
+the page cache takes at most; a disk takes longer to answer at all."""
 
 
 class RawStore:
