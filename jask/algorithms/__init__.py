@@ -1,1 +1,3 @@
-"""External-memory algorithms: what no rule on boxes can do."""
+"""External-memory algorithms: what a block rule cannot do; the plan's stages."""
+
+from jask.algorithms import external_sort as external_sort

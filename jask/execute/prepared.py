@@ -161,7 +161,9 @@ class Prepared:
 
     def __init__(self, program: Program, plan: Plan) -> None:
         self.program = program
-        self.passes = [_fitted(p, plan) for p in plan.passes]
+        self.passes = [
+            PreparedPass(p) if p.is_stage else _fitted(p, plan) for p in plan.passes
+        ]
         self.plan = replace(plan, passes=tuple(p.p for p in self.passes))
         self.picks = [PreparedPick(pick) for pick in program.picks]
         self.calls_back = any(map(_may_call_back, program.equations))

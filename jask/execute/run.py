@@ -26,6 +26,7 @@ from jask.execute.process import PROCESS
 from jask.execute.progress import Progress
 from jask.execute.results import Destination, InMemory, Results, ToFile, ToScratch
 from jask.execute.small import KEEP_BYTES, Frontier, Small, is_candidate, make_small
+from jask.execute.stages import run_stage
 from jask.plan.explain import describe
 from jask.plan.ir import DEFAULT_BLOCK, Limits, Place, Plan
 from jask.plan.make import make_plan, round_up
@@ -179,7 +180,11 @@ def _run(prepared: Prepared, results: Results, settings: Settings) -> None:
     with guard, Progress(steps, show=settings.progress) as progress:
         for number, p in enumerate(prepared.passes):
             sinks = results.sinks(p.p)
-            PassRun(p, results.live, sinks, advance).run()
+            if p.p.is_stage:
+                run_stage(p.p, results.live, sinks, settings)
+                advance()
+            else:
+                PassRun(p, results.live, sinks, advance).run()
             results.release(number)
 
 

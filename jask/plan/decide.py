@@ -15,7 +15,7 @@ from jask.plan.cut import make_root
 from jask.plan.follow import can_follow
 from jask.plan.ir import Limits, Place, RootKind
 from jask.plan.search import Found, search
-from jask.rules._table import RULES, Reduction
+from jask.rules._table import RULES, Reduction, Staged
 from jask.trace.ir import Equation, Program, Var
 
 MAX_DEPTH = 256
@@ -106,11 +106,24 @@ class Decider:
         if isinstance(rule, Reduction) and rule.can_fold(eqn):
             self._say(eqn, "its operands are walked across tiles: they do not fit one")
             return "reduce"
-        for atom in eqn.inputs:
-            if isinstance(atom, Var) and atom.producer is not None:
-                self.cut.setdefault(atom, "map")
-        self._say(eqn, "its operands are stored first")
-        return "map"
+        made = [a for a in eqn.inputs if isinstance(a, Var) and a.producer]
+        fresh = [a for a in made if a not in self.cut]
+        self.cut.update(dict.fromkeys(fresh, "map"))
+        if not self._needs_stage(eqn):
+            self._say(eqn, "its operands are stored first")
+            return "map"
+        for atom in fresh:  # a stage counts by itself
+            if atom.producer is not None and atom.producer.name == "iota":
+                del self.cut[atom]
+        self._say(eqn, "by an external algorithm: its axis does not fit")
+        return "stage"
+
+    def _needs_stage(self, eqn: Equation) -> bool:
+        """Return whether an axis does not fit even if the operands are stored."""
+        rule = RULES[eqn.name]
+        if not isinstance(rule, Staged) or not rule.can_stage(eqn):
+            return False
+        return self.cautious or not self._try("map", eqn).fits
 
     def _fold_or_local(self, eqn: Equation, kind: RootKind) -> RootKind | None:
         if not self.cautious and self._follows(eqn):

@@ -75,7 +75,8 @@ def _pass_lines(number: int, p: Pass, plan: Plan) -> list[str]:
 
 def _verb(root: Root) -> str:
     verbs = {"map": "maps  ", "reduce": "folds ", "scan": "scans ", "opaque": "whole "}
-    return f"{verbs[root.kind]} {root.eqn.name if root.eqn else root.producer_name}:"
+    name = root.eqn.name if root.eqn else root.producer_name
+    return f"{verbs.get(root.kind, 'stages')} {name}:"
 
 
 def _value(v: Var, plan: Plan) -> str:

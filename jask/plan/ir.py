@@ -2,9 +2,10 @@
 
 A Root is something a pass produces: a block of a value for each tile (`map`), an
 accumulator that is finished after the last reduced tile (`reduce`), a carry along an
-axis (`scan`) or one equation computed whole (`opaque`). A Pass walks a grid of tiles
-once for all of its roots. A root may have followers: roots that are made of each of its
-tiles at once, as soon as the tile is finished.
+axis (`scan`), one equation computed whole (`opaque`) or by an algorithm of its own, in
+bounded memory (`stage`: it has a pass for itself, without a grid). A Pass walks a grid
+of tiles once for all of its roots. A root may have followers: roots that are made of
+each of its tiles at once, as soon as the tile is finished.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,7 @@ from jask.geometry.box import Box
 from jask.rules._table import RULES, Reduction, Rule, Scan
 from jask.trace.ir import Equation, Var
 
-type RootKind = Literal["map", "reduce", "scan", "opaque"]
+type RootKind = Literal["map", "reduce", "scan", "opaque", "stage"]
 type Place = Literal["disk", "memory", "block"]
 """Where a value lives; `block`: nowhere as a whole, its tiles go to its followers."""
 
@@ -98,7 +99,7 @@ class Root:
     @property
     def domain(self) -> tuple[int, ...]:
         """The index space that is tiled."""
-        if self.kind == "opaque":
+        if self.kind in {"opaque", "stage"}:
             return ()
         if self.kind == "reduce":
             assert self.eqn is not None
@@ -170,6 +171,11 @@ class Pass:
         return tuple(
             max(1, -(-n // t)) for n, t in zip(self.grid, self.tile, strict=True)
         )
+
+    @property
+    def is_stage(self) -> bool:
+        """Whether an algorithm of its own runs it."""
+        return self.roots[0].kind == "stage"
 
     @property
     def steps(self) -> int:

@@ -18,7 +18,8 @@ from jask.plan.ir import Limits, Pass, Place, Plan
 from jask.plan.merge import Merger
 from jask.plan.roots import all_roots
 from jask.plan.search import search
-from jask.rules._table import REFUSALS, RULES
+from jask.plan.stages import turn_stages
+from jask.rules._table import REFUSALS, RULES, Staged
 from jask.trace.ir import Equation, Program, Var
 from jask.trace.rewrite import online_softmax
 
@@ -56,11 +57,14 @@ def make_plan(
         for out in eqn.outputs:
             natural: Place = "disk" if out.nbytes > limits.small else "memory"
             places[out] = wanted.get(out, natural)
-    if _join_softmax(program, places, limits, links):
+    changed = _join_softmax(program, places, limits, links)
+    if changed or _turn_stages(program, places, limits, links, cautious=cautious):
         return make_plan(program, leaf_places, wanted, limits, cautious=cautious)
     bold, local = _attempt(program, places, wanted, limits, links, cautious=cautious)
     best = bold
     if local and not cautious and (not _fits(bold) or _rereads(bold, program)):
+        if _turn_stages(program, places, limits, links, cautious=True):
+            return make_plan(program, leaf_places, wanted, limits)
         careful, _ = _attempt(program, places, wanted, limits, links, cautious=True)
         best = min(bold, careful, key=lambda p: (not _fits(p), _seconds(p)))
     for p in best.passes:
@@ -82,6 +86,21 @@ def _join_softmax(
     cut = Decider(program, places, limits, links, cautious=False).cut
     online_softmax(program, lambda maximum: maximum.outputs[0] in cut)
     return len(program.equations) != before
+
+
+def _turn_stages(
+    program: Program,
+    places: Mapping[Var, Place],
+    limits: Limits,
+    links: Links,
+    *,
+    cautious: bool,
+) -> bool:
+    """Let the axis of each stage come last, in place; return whether one did not."""
+    if not any(isinstance(RULES.get(e.name), Staged) for e in program.equations):
+        return False
+    cut = Decider(program, places, limits, links, cautious=cautious).cut
+    return turn_stages(program, cut)
 
 
 def _attempt(
@@ -141,7 +160,9 @@ def _too_many_results(kept: int, limits: Limits) -> MemoryBudgetError:
 
 def _too_large(p: Pass, plan: Plan, links: Links) -> MemoryBudgetError:
     memory = plan.limits.memory - plan.kept
-    least = search(make_pass(p.roots, links), plan.places, plan.limits, 1).least
+    least = p.memory
+    if not p.is_stage:
+        least = search(make_pass(p.roots, links), plan.places, plan.limits, 1).least
     budget = round_up(int((least + plan.kept) * 1.25))
     names = ", ".join(r.label for r in p.roots)
     why = "; ".join(_reasons(p))

@@ -13,6 +13,7 @@ from jask.plan.axes import Links, make_pass
 from jask.plan.cost import STEP
 from jask.plan.ir import Limits, Pass, Place, Root
 from jask.plan.search import search, tiled
+from jask.plan.stages import stage_pass
 from jask.trace.ir import Var
 
 
@@ -44,7 +45,7 @@ class Merger:
         return groups
 
     def _related(self, a: Root, b: Root) -> bool:
-        if "opaque" in {a.kind, b.kind}:
+        if {"opaque", "stage"} & {a.kind, b.kind}:
             return False
         shared = [v for v in a.leaves if v in b.leaves and self.places[v] == "disk"]
         if shared and self._together(a, b, sum(v.nbytes for v in shared)):
@@ -83,6 +84,8 @@ class Merger:
         return together.seconds <= 1.02 * sum(p.seconds for p in apart) + STEP
 
     def _tile(self, roots: Sequence[Root]) -> Pass:
+        if roots[0].kind == "stage":
+            return stage_pass(roots[0], self.places, self.memory)
         p = make_pass(roots, self.links)
         return tiled(p, search(p, self.places, self.limits, self.memory))
 

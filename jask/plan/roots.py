@@ -39,6 +39,9 @@ def all_roots(
         if kind == "map":
             needed = (o for o in stored if o.size and (o in used or o in wanted))
             found.extend(make_root("map", (o,), None, cut) for o in needed)
+        elif kind == "stage":
+            needed = (o for o in stored if o in used or o in wanted)
+            found.append(make_root(kind, tuple(needed), eqn, cut))
         else:
             found.append(make_root(kind, eqn.outputs, eqn, cut))
     asked = (o for o in dict.fromkeys(program.outputs) if isinstance(o, Var) and o.size)

@@ -2,16 +2,20 @@
 
 A box of the result asks for those axes whole and for its own interval on the batch
 axes; the results are cropped to the box at a run-time start. So sort, top_k, fft and
-the linear algebra of many small matrices stream over their batch axes.
+the linear algebra of many small matrices stream over their batch axes. A sort can also
+be a stage of its own (`algorithms/external_sort.py`), where its axis does not fit.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isqrt
 from typing import Any, ClassVar
+
+import jax.numpy as jnp
 
 from jask.geometry.box import Box
 from jask.rules._blocks import boxed, crop
-from jask.rules._table import Kind, Link, Need, Rule, bind, register
+from jask.rules._table import Kind, Link, Need, Rule, Staged, bind, register
 from jask.trace.ir import Equation
 
 # ruff: noqa: ARG002 - the methods of a rule have one signature
@@ -85,7 +89,73 @@ def _param(name: str) -> Callable[[Equation, int], tuple[int, ...]]:
     return lambda eqn, ndim: (int(eqn.params[name]) % ndim,)
 
 
-register(["sort"], WholeAxes(_param("dimension")))
+MOST_RUNS = 256
+"""Sorted runs that are merged at one time, at most."""
+
+SAMPLE = 1024
+"""Samples of k runs take k * k times so many bytes, at most."""
+
+LEAST, MOST = 64, 1 << 30
+"""Elements that a stage holds at least, and bytes that it takes at most."""
+
+
+class Sort(WholeAxes, Staged):
+    """A sort; along an axis that does not fit it is a stage of its own."""
+
+    def can_stage(self, eqn: Equation) -> bool:
+        """Return whether all elements have whole bytes and an order."""
+        return all(map(_has_order, eqn.inputs[: eqn.params["num_keys"]])) and all(
+            a.dtype.name not in _PARTS_OF_BYTES for a in eqn.inputs
+        )
+
+    def stage_axis(self, eqn: Equation) -> int:
+        """Return the sorted axis."""
+        return int(eqn.params["dimension"])
+
+    def stage_memory(self, eqn: Equation, memory: int) -> int:
+        """Return the bytes for one run, or for all of a line that fits."""
+        work, length = sort_work(eqn), eqn.inputs[0].shape[-1]
+        wanted = min(MOST, work * (length + length // 2 + LEAST))
+        return max(LEAST * work, min(memory, wanted))
+
+    def stage_traffic(self, eqn: Equation, memory: int) -> int:
+        """Return one more than the levels of merging."""
+        runs, fan, levels = -(-eqn.inputs[0].shape[-1] // run_length(eqn, memory)), 0, 1
+        fan = merged_runs(memory)
+        while runs > 1:
+            runs, levels = -(-runs // fan), levels + 1
+        return levels
+
+
+def sort_work(eqn: Equation) -> int:
+    """Return the bytes that sorting in memory takes for each element."""
+    sizes = [a.dtype.itemsize for a in eqn.inputs]
+    keys = [max(4, n) for n in sizes[: eqn.params["num_keys"]]]
+    return 2 * sum(sizes) + 2 * sum(keys) + 24 + max(sizes)
+
+
+def run_length(eqn: Equation, memory: int) -> int:
+    """Return the elements of a run: a part of the memory is left for samples."""
+    return max(8, memory * 3 // 4 // sort_work(eqn))
+
+
+def merged_runs(memory: int) -> int:
+    """Return how many runs one merge takes."""
+    return min(MOST_RUNS, max(2, isqrt(memory // SAMPLE)))
+
+
+_PARTS_OF_BYTES = frozenset(
+    f"{kind}{bits}" for kind in ("int", "uint") for bits in (1, 2, 4)
+)
+
+
+def _has_order(atom: Any) -> bool:
+    kinds = (jnp.integer, jnp.inexact, jnp.bool_)
+    known = any(jnp.issubdtype(atom.dtype, kind) for kind in kinds)
+    return known and not atom.dtype.name.endswith("fnuz")  # XLA has an order of its own
+
+
+register(["sort"], Sort(_param("dimension")))
 register(["top_k"], WholeAxes(_param("axis")))
 register(["fft"], WholeAxes(_trailing()))
 register(

@@ -1,0 +1,132 @@
+"""Stages: equations that an algorithm of its own computes between the passes.
+
+The plan knows that there is such an algorithm and how much memory it takes; the layer
+above adds the algorithm itself, by the name of the primitive.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from jask.config import Settings
+from jask.execute.ledger import LEDGER
+from jask.execute.process import PROCESS
+from jask.geometry.box import Box
+from jask.plan.ir import Pass
+from jask.trace.ir import Equation, Literal, Var
+
+__all__ = ["Stage", "add_stage", "run_stage"]
+
+type Array = np.ndarray[Any, Any]
+
+
+class Source(Protocol):
+    """Where an operand is read."""
+
+    def read(self, box: Box, buffer: Array) -> None:
+        """Fill the buffer with the box."""
+
+
+class Sink(Protocol):
+    """Where a result is written."""
+
+    def write(self, box: Box, block: Array) -> None:
+        """Store the block at the box."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One equation with everything that its algorithm needs."""
+
+    eqn: Equation
+    """What is computed."""
+
+    sources: Sequence[Source]
+    """Where its operands are."""
+
+    sinks: Sequence[Sequence[Sink]]
+    """Where its results go; an empty one is not wanted."""
+
+    memory: int
+    """Bytes that may be held."""
+
+    settings: Settings
+    """Where scratch goes."""
+
+    stopped: threading.Event
+    """Set when the process ends."""
+
+    def check(self) -> None:
+        """Raise if the process ends; to be called now and then."""
+        if self.stopped.is_set():
+            raise self.errors[0]
+
+    errors: list[BaseException]
+    """Why it was stopped."""
+
+
+type Runner = Callable[[Stage], None]
+
+_runners: dict[str, Runner] = {}
+
+
+def add_stage(name: str, runner: Runner) -> None:
+    """Let an algorithm compute the primitive of this name."""
+    _runners[name] = runner
+
+
+def run_stage(
+    p: Pass,
+    live: Mapping[Var, Any],
+    sinks: Mapping[Var, Sequence[Sink]],
+    settings: Settings,
+) -> None:
+    """Run the only root of a pass by its algorithm."""
+    (root,) = p.roots
+    eqn = root.eqn
+    assert eqn is not None
+    stopped, errors = threading.Event(), list[BaseException]()
+
+    def fail(error: BaseException) -> None:
+        errors.append(error)
+        stopped.set()
+
+    stage = Stage(
+        eqn=eqn,
+        sources=[_source(atom, live) for atom in eqn.inputs],
+        sinks=[sinks.get(out, ()) for out in eqn.outputs],
+        memory=p.memory,
+        settings=settings,
+        stopped=stopped,
+        errors=errors,
+    )
+    with PROCESS.stoppable(fail), LEDGER.inside():
+        _runners[eqn.name](stage)
+
+
+def _source(atom: Any, live: Mapping[Var, Any]) -> Source:
+    """Return where an operand is read: a count along an axis is made."""
+    if atom in live:
+        found: Source = live[atom]
+        return found
+    assert not isinstance(atom, Literal)
+    assert atom.producer is not None
+    assert atom.producer.name == "iota"
+    return _Count(int(atom.producer.params["dimension"]))
+
+
+class _Count:
+    """An iota."""
+
+    def __init__(self, axis: int) -> None:
+        self._axis = axis
+
+    def read(self, box: Box, buffer: Array) -> None:
+        """Fill the buffer with positions along the axis."""
+        along = [1] * buffer.ndim
+        along[self._axis] = -1
+        span = np.arange(*box.intervals[self._axis], dtype=np.int64)
+        buffer[...] = span.reshape(along)

@@ -1,0 +1,65 @@
+"""Words are in the order of `jax.lax.sort`, element by element."""
+
+from typing import Any
+
+import jax
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from jask.algorithms.order import order, rank, words
+from jask.testing.same import assert_same
+
+DTYPES = [
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+    *("float8_e4m3fn", "float8_e5m2"),
+]
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def any_bits(rng: np.random.Generator, dtype: np.dtype[Any], n: int) -> Any:
+    """Return elements of any bits: NaN of both signs, subnormals, infinities."""
+    if dtype == np.bool_:
+        return rng.random(n) < 0.5
+    x = np.frombuffer(rng.bytes(n * dtype.itemsize), dtype).copy()
+    if dtype.kind in "iu":
+        x[: n // 3] = x[: n // 3] % 4
+        return x
+    parts = x.view(x.real.dtype)
+    with np.errstate(all="ignore"):
+        special = np.array([0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1.0])
+        parts[: parts.size // 2] = rng.choice(special, parts.size // 2)
+    tiny = rng.choice(parts.size, parts.size // 8, replace=False)
+    parts.view(f"u{parts.dtype.itemsize}")[tiny] = rng.integers(0, 3, tiny.size)
+    if dtype.itemsize == 1:  # XLA does not keep the bits of a NaN of 8 bits
+        x[np.isnan(x)] = np.nan
+    return x
+
+
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("keys", [1, 2])
+def test_the_order_is_that_of_jax(name: str, keys: int) -> None:
+    rng = np.random.default_rng(keys)
+    columns = [any_bits(rng, dtype_of(name), 400) for _ in range(keys)]
+    columns[0] = np.resize(columns[0][:40], 400)  # equal ones
+    with jax.enable_x64(True):
+        wanted = jax.lax.sort((*columns, np.arange(400)), num_keys=keys)[-1]
+    assert_same(order(words(columns)), np.asarray(wanted))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=30),
+    st.tuples(st.integers(0, 4), st.integers(0, 4)),
+)
+def test_a_rank_counts_what_comes_before(
+    pairs: list[tuple[int, int]], key: tuple[int, int]
+) -> None:
+    pairs.sort()
+    columns = [np.array([p[i] for p in pairs], "u4") for i in (0, 1)]
+    assert rank(columns, key, after=False) == sum(p < key for p in pairs)
+    assert rank(columns, key, after=True) == sum(p <= key for p in pairs)
