@@ -176,9 +176,14 @@ def _may_call_back(eqn: Equation) -> bool:
 
 
 def _fitted(p: Pass, plan: Plan) -> PreparedPass:
-    """Compile a tile; search again if XLA's real temporaries do not fit."""
+    """Compile a tile; search again if XLA's real temporaries do not fit.
+
+    What the search takes for temporaries only grows, and no tile is tried twice.
+    """
+    tried: set[tuple[int, ...]] = set()
     memory = plan.limits.memory - plan.kept
     for _ in range(REFITS):
+        tried.add(p.tile)
         prepared = PreparedPass(p)
         temp = prepared.temporaries()
         looked = survey(p, p.tile, plan.places)
@@ -187,8 +192,11 @@ def _fitted(p: Pass, plan: Plan) -> PreparedPass:
         if total <= memory:
             prepared.p = replace(p, memory=total, temp_per_work=temp / max(1, work))
             return prepared
-        p = replace(p, temp_per_work=temp / max(1, work))
+        found = max(p.temp_per_work or 0.0, (temp + 1) / max(1, work))
+        p = replace(p, temp_per_work=found)
         p = tiled(p, search(p, plan.places, plan.limits, memory))
+        if p.tile in tried:
+            break
     msg = (
         f"computing {', '.join(r.label for r in p.roots)} needs {p.memory} bytes with "
         f"XLA's temporaries, over the {memory} bytes that the memory budget leaves."

@@ -54,6 +54,12 @@ class Decider:
         for eqn in program.equations:
             self._visit(eqn)
 
+    def cautiously(self) -> "Decider":
+        """Decide again, and store whatever can be stored."""
+        return Decider(
+            self.program, self.places, self.limits, self.links, cautious=True
+        )
+
     def _visit(self, eqn: Equation) -> None:
         kind = self._verdict(eqn)
         operands = (a for a in eqn.inputs if isinstance(a, Var))

@@ -19,7 +19,7 @@ from jask.plan.merge import Merger
 from jask.plan.roots import all_roots
 from jask.plan.search import search
 from jask.plan.stages import turn_stages
-from jask.rules._table import REFUSALS, RULES, Staged
+from jask.rules._table import REFUSALS, RULES
 from jask.trace.ir import Equation, Program, Var
 from jask.trace.rewrite import online_softmax
 
@@ -51,72 +51,54 @@ def make_plan(
     MemoryBudgetError
         If no tile fits the budget; the message says which budget would do.
     """
-    links = Links(program)
-    places = dict(leaf_places)
-    for eqn in program.equations:
-        for out in eqn.outputs:
-            natural: Place = "disk" if out.nbytes > limits.small else "memory"
-            places[out] = wanted.get(out, natural)
-    changed = _join_softmax(program, places, limits, links)
-    if changed or _turn_stages(program, places, limits, links, cautious=cautious):
-        return make_plan(program, leaf_places, wanted, limits, cautious=cautious)
-    bold, local = _attempt(program, places, wanted, limits, links, cautious=cautious)
+    decided = _decided(program, leaf_places, wanted, limits, cautious=cautious)
+    bold, choices = _attempt(decided, wanted)
     best = bold
-    if local and not cautious and (not _fits(bold) or _rereads(bold, program)):
-        if _turn_stages(program, places, limits, links, cautious=True):
+    if choices and not cautious and (not _fits(bold) or _rereads(bold, program)):
+        cautiously = decided.cautiously()
+        if turn_stages(program, cautiously.cut):
             return make_plan(program, leaf_places, wanted, limits)
-        careful, _ = _attempt(program, places, wanted, limits, links, cautious=True)
+        careful, _ = _attempt(cautiously, wanted)
         best = min(bold, careful, key=lambda p: (not _fits(p), _seconds(p)))
     for p in best.passes:
         if p.memory > limits.memory - best.kept:
-            raise _too_large(p, best, links)
+            raise _too_large(p, best, decided.links)
     return best
 
 
-def _join_softmax(
-    program: Program, places: Mapping[Var, Place], limits: Limits, links: Links
-) -> bool:
-    """Join maximum and sum of exponentials where the maximum ends a pass, in place.
-
-    Returns whether the program was changed.
-    """
-    if not any(e.name == "reduce_max" for e in program.equations):
-        return False
-    before = len(program.equations)
-    cut = Decider(program, places, limits, links, cautious=False).cut
-    online_softmax(program, lambda maximum: maximum.outputs[0] in cut)
-    return len(program.equations) != before
-
-
-def _turn_stages(
+def _decided(
     program: Program,
-    places: Mapping[Var, Place],
-    limits: Limits,
-    links: Links,
-    *,
-    cautious: bool,
-) -> bool:
-    """Let the axis of each stage come last, in place; return whether one did not."""
-    if not any(isinstance(RULES.get(e.name), Staged) for e in program.equations):
-        return False
-    cut = Decider(program, places, limits, links, cautious=cautious).cut
-    return turn_stages(program, cut)
-
-
-def _attempt(
-    program: Program,
-    places: Mapping[Var, Place],
+    leaf_places: Mapping[Var, Place],
     wanted: Mapping[Var, Place],
     limits: Limits,
-    links: Links,
     *,
     cautious: bool,
-) -> tuple[Plan, int]:
+) -> Decider:
+    """Decide what is stored.
+
+    Where a maximum is, the sum of exponentials beside it is joined to it, and the axis
+    of a stage is put last, in place: then all is decided anew.
+    """
+    while True:
+        places = dict(leaf_places)
+        for out in (o for e in program.equations for o in e.outputs):
+            natural: Place = "disk" if out.nbytes > limits.small else "memory"
+            places[out] = wanted.get(out, natural)
+        decided = Decider(program, places, limits, Links(program), cautious=cautious)
+        before = len(program.equations)
+        online_softmax(program, lambda maximum: maximum.outputs[0] in decided.cut)
+        joined = len(program.equations) != before
+        if not joined and not turn_stages(program, decided.cut):
+            return decided
+
+
+def _attempt(decided: Decider, wanted: Mapping[Var, Place]) -> tuple[Plan, int]:
     """Return a plan, and how much of it a cautious one would do otherwise."""
-    decided = Decider(program, places, limits, links, cautious=cautious)
-    followed = None if cautious else limits.small
-    roots = all_roots(program, decided.cut, wanted, places, followed)
-    places = {**places, **dict.fromkeys(unstored(roots, wanted), "block")}
+    program, limits, links = decided.program, decided.limits, decided.links
+    followed = None if decided.cautious else limits.small
+    roots = all_roots(program, decided.cut, wanted, decided.places, followed)
+    places = dict(decided.places)
+    places.update((v, "block") for v in unstored(roots, wanted))
     made = (v for r in roots for v in r.made)
     kept = sum(v.nbytes for v in made if places[v] == "memory" and v.producer)
     memory = limits.memory - kept

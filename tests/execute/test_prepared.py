@@ -83,6 +83,27 @@ def test_temporaries_that_are_larger_than_guessed_make_smaller_tiles(
         Prepared(program, plan)
 
 
+def test_no_tile_is_compiled_twice_to_make_temporaries_fit(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """XLA takes little in large tiles, and too much in small ones."""
+    tried: list[tuple[int, ...]] = []
+
+    def fickle(p, low) -> Kernel:
+        tried.append(p.tile)
+        wide = p.tile[0] > 1 << 11
+        return Kernel(compile_step(p, low).call, (1 << 17 if wide else 1 << 20))
+
+    monkeypatch.setattr(module, "compile_step", fickle)
+    monkeypatch.setattr(module, "REFITS", 100)
+    plan, program = plan_of(
+        call(lambda x: jnp.exp(x) + 1, source((1 << 16,))), Limits(memory=1 << 17)
+    )
+    with pytest.raises(MemoryBudgetError, match="XLA's temporaries"):
+        Prepared(program, plan)
+    assert len(tried) == len(set(tried)) > 1
+
+
 def test_a_program_knows_whether_it_calls_back():
     def host(x):
         return jax.pure_callback(lambda a: a, jax.typeof(x), x)
