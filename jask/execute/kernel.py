@@ -6,7 +6,9 @@ this tile. Positions are run-time integers, so a pass has few kernels: interior 
 share one, and the last tile along each axis may have its own.
 """
 
+import hashlib
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -35,7 +37,7 @@ _QUICK = {"xla_backend_optimization_level": 0}
 type Spec = jax.ShapeDtypeStruct
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Kernel:
     """A compiled step."""
 
@@ -151,11 +153,27 @@ def _compile(
     donate: tuple[int, ...],
     quick: bool,
 ) -> Kernel:
-    COUNTERS.compiles += 1
     with jax.enable_x64(True), warnings.catch_warnings():  # noqa: FBT003 (JAX's own signature)
         warnings.filterwarnings("ignore", "Some donated buffers were not usable")
         lowered = jax.jit(fn, donate_argnums=donate, keep_unused=True).lower(*specs)
-        compiled = lowered.compile(_QUICK if quick else None)
+        text = lowered.as_text()
+        if "callback" in text:  # it does not say which function is called
+            return _compiled(lowered, quick=quick)
+        digest = hashlib.sha256(text.encode()).digest()
+        key = (digest, quick, jax.config.jax_default_device)
+        known = _alive.get(key)
+        if known is None:
+            known = _alive[key] = _compiled(lowered, quick=quick)
+    return known
+
+
+_alive: weakref.WeakValueDictionary[Any, Kernel] = weakref.WeakValueDictionary()
+"""Kernels in use, by what they compute: passes that do the same share them."""
+
+
+def _compiled(lowered: Any, *, quick: bool) -> Kernel:
+    COUNTERS.compiles += 1
+    compiled = lowered.compile(_QUICK if quick else None)
     analysis = compiled.memory_analysis()
     return Kernel(compiled, int(getattr(analysis, "temp_size_in_bytes", 0)))
 

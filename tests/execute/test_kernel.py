@@ -89,6 +89,27 @@ def test_each_worker_has_a_kernel_of_its_own_compiled_once():
         np.testing.assert_array_equal(np.asarray(array), X.max(0))
 
 
+def test_passes_that_compute_the_same_share_a_kernel_whatever_part_they_read():
+    passes = [
+        traced(lambda x, a=a: jnp.exp(x[a : a + 700]), X).tiled((700, 8))
+        for a in (0, 900)
+    ]
+    with kernel_device(), jax.enable_x64(True):
+        first, second = (compile_step(p, lower(p, (0, 0))) for p in passes)
+    assert first is second
+
+
+@pytest.mark.parametrize("add", [1, 2])
+def test_kernels_that_call_other_functions_are_apart(add: int):
+    def fn(x: Any) -> Any:
+        like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return jax.pure_callback(lambda y: np.asarray(y) + np.float32(add), like, x)
+
+    p = traced(fn, X).tiled(())
+    ((block,),) = computed(p, [X], ())
+    np.testing.assert_array_equal(block, X + np.float32(add))
+
+
 @pytest.mark.parametrize(
     ("fn", "neutral"),
     [(jnp.sum, 0), (jnp.max, -np.inf), (jnp.min, np.inf), (jnp.prod, 1)],

@@ -280,3 +280,13 @@ def test_rows_of_a_large_file_are_walked_in_bounded_memory(tmp_path):
         mean = jask.materialize(jask.map(jnp.mean, x).mean())
     assert float(total) == big.size
     assert float(mean) == 1
+
+
+def test_the_blocks_of_a_scan_share_their_kernels(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((2**15, 64), F32))  # 8 MiB
+    x = jask.open(tmp_path / "x.npy")
+    before = COUNTERS.compiles
+    with jask.config(memory_budget="3MB"):
+        total, _ = jask.scan(lambda c, r: (c + r @ r, None), ZERO, x)
+    assert COUNTERS.compiles - before <= 2  # of the first blocks, and of the last
+    assert float(total) == 2**21
