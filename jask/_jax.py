@@ -7,6 +7,7 @@ release moves or renames something, the fix belongs in this file.
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -18,6 +19,9 @@ import jax
 import numpy as np
 from jax._src import core, source_info_util, xla_bridge
 from jax._src.ad_checkpoint import remat_p
+from jax._src.buffer_callback import buffer_callback_p
+from jax._src.callback import io_callback_p, pure_callback_p
+from jax._src.debugging import debug_callback_p
 from jax._src.interpreters.ad import ValAccum
 from jax._src.random import core as _samplers, prng
 from jax.experimental import io_callback, serialize_executable
@@ -61,6 +65,7 @@ __all__ = [
     "aval_method",
     "aval_property",
     "backends_started",
+    "calls_python",
     "copy_for",
     "divert",
     "divert_operators",
@@ -255,16 +260,51 @@ def _processors() -> int:
 
 @cache
 def _private_cpu(threads: int, worker: int) -> Any:  # noqa: ARG001 (a client for each)
-    before = os.environ.get("NPROC")
-    os.environ["NPROC"] = str(threads)  # what XLA takes for the number of processors
-    try:
-        client: Any = xla_client.make_cpu_client(asynchronous=False)
-    finally:
-        if before is None:
-            del os.environ["NPROC"]
-        else:
-            os.environ["NPROC"] = before
+    """Return the device of a client with so many threads.
+
+    XLA has no option for their number: it takes it from NPROC, once, as a client is
+    made. Without the lock two threads that make clients could leave the other's value.
+    """
+    with _environment:
+        before = os.environ.get("NPROC")
+        os.environ["NPROC"] = str(threads)
+        try:
+            client: Any = xla_client.make_cpu_client(asynchronous=False)
+        finally:
+            if before is None:
+                del os.environ["NPROC"]
+            else:
+                os.environ["NPROC"] = before
     return client.local_devices()[0]
+
+
+_environment = threading.Lock()
+os.register_at_fork(
+    before=_environment.acquire,
+    after_in_parent=_environment.release,
+    after_in_child=_environment.release,
+)
+
+
+_CALLBACKS = frozenset(
+    {buffer_callback_p, debug_callback_p, io_callback_p, pure_callback_p}
+)
+
+
+def calls_python(primitive: Primitive, params: Mapping[str, Any]) -> bool:
+    """Return whether an equation, or the body of its loop or branch, calls Python.
+
+    Examples
+    --------
+    >>> body = lambda x: jax.pure_callback(abs, x, x)
+    >>> (eqn,) = jax.make_jaxpr(lambda x: jax.lax.map(body, x))(np.ones(3)).eqns
+    >>> eqn.primitive.name, calls_python(eqn.primitive, eqn.params)
+    ('scan', True)
+    """
+    inner = (e for j in core.jaxprs_in_params(params) for e in j.eqns)
+    return primitive in _CALLBACKS or any(
+        calls_python(e.primitive, e.params) for e in inner
+    )
 
 
 def kernel_device(*, workers: int = 1, worker: int = 0) -> AbstractContextManager[Any]:

@@ -244,10 +244,6 @@ def emitted(
     position: int,
 ) -> Sequence[Any]:
     """Return the results of an equation, the so many-th of its kernel."""
-    operands = list(operands)
-    if eqn.name == "div" and isinstance(eqn.inputs[1], Literal):
-        # XLA would multiply by the divisor's reciprocal
-        operands[1] = jax.lax.optimization_barrier(operands[1])
     made = RULES[eqn.name].emit(eqn, shape, need, numbers, operands)
     results = list(made) if isinstance(made, list | tuple) else [made]
     if position % BARRIER_EVERY == BARRIER_EVERY - 1:

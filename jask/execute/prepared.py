@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jask._jax import kernel_device
+from jask._jax import calls_python, kernel_device
 from jask.errors import MemoryBudgetError
 from jask.execute.kernel import Kernel, compile_close, compile_step, initial
 from jask.execute.picked import PreparedPick
@@ -171,8 +171,8 @@ class Prepared:
 
 def _may_call_back(eqn: Equation) -> bool:
     """Return whether an equation, or a loop's or branch's body, calls Python."""
-    opaque = eqn.name not in RULES
-    return opaque and any("callback" in str(x) for x in (eqn.name, eqn.params))
+    opaque = eqn.primitive is not None and eqn.name not in RULES
+    return opaque and calls_python(eqn.primitive, eqn.params)
 
 
 def _fitted(p: Pass, plan: Plan) -> PreparedPass:

@@ -111,7 +111,14 @@ def test_a_program_knows_whether_it_calls_back():
     def inside(x):
         return jax.lax.fori_loop(0, 2, lambda _, y: host(y), x)
 
+    def branch(x):
+        return jax.lax.cond(x[0, 0] > 0, lambda y: y, inside, x)
+
+    def named_callback(x):
+        return jax.lax.fori_loop(0, 2, lambda _, callback: callback + 1, x)
+
     limits = Limits(memory=1 << 20)
-    for fn, calls in ((host, True), (inside, True), (jnp.linalg.qr, False)):
+    calling = [(host, True), (inside, True), (branch, True)]
+    for fn, calls in (*calling, (named_callback, False), (jnp.linalg.qr, False)):
         plan, program = plan_of(call(fn, source((8, 4))), limits)
         assert Prepared(program, plan).calls_back == calls
