@@ -69,7 +69,7 @@ def open(  # noqa: A001 - the name that users expect
     if not opened.fortran:
         return array
     turned: DiskArray = apply(jnp.transpose, array, name="transpose")
-    turned.turn(opened.store)
+    turned._turn(opened.store)
     return turned
 
 

@@ -182,8 +182,8 @@ class DiskArray:
         return gradient_path(self.node) if self._origin is None else self._origin
 
     @property
-    def stored(self) -> Node:
-        """The node with the file that holds this; not part of the public API."""
+    def _stored(self) -> Node:
+        """The node with the file that holds this."""
         return self.node if self._turned is None else _source(self._turned)
 
     def __repr__(self) -> str:
@@ -197,12 +197,12 @@ class DiskArray:
         path = getattr(store, "path", None)
         return "in memory" if path is None else f"file={str(path)!r}"
 
-    def turn(self, store: Any) -> None:
-        """Say that a file in Fortran order holds this; not part of the public API."""
+    def _turn(self, store: Any) -> None:
+        """Say that a file in Fortran order holds this."""
         self._turned, self._origin = store, store.path
 
-    def place(self, path: Path | None) -> None:
-        """Say where `persist` writes this expression; not part of the public API."""
+    def _put(self, path: Path | None) -> None:
+        """Say where `persist` writes this expression."""
         self._origin = self._origin if path is None else path
 
     # ---- evaluation

@@ -208,7 +208,7 @@ def _placed(grads: Any, chosen: Any) -> list[DiskArray]:
     placed = []
     for gradient, x in pairs:
         if isinstance(gradient, DiskArray) and isinstance(x, DiskArray):
-            gradient.place(beside(x.stored))
+            gradient._put(beside(x._stored))
             placed.append(gradient)
     return placed
 
