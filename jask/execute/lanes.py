@@ -222,8 +222,9 @@ class _Lane:
         after = i + run.workers
         if after >= run.steps:
             return
+        given = {load.leaf for load in self.given}
         for k, load in enumerate(run.prepared.step(after).loads):
-            if load.leaf in run.resident or load in self.given:
+            if load.leaf in run.resident or load.leaf in given:
                 continue
             if self.held.get(k) != load:
                 run.sources[load.leaf].prefetch(load.box)
