@@ -85,7 +85,7 @@ class Decider:
             return None
         if nbytes <= min(self.limits.small, self.limits.block):
             return "map" if self._invariant(eqn) else None
-        if rule.kind in {"whole", "indexed"}:
+        if rule.kind in {"whole", "indexed"} or not _can_end_a_pass(eqn):
             return self._whole(eqn)
         return self._fold_or_local(eqn, "reduce" if rule.kind == "reduce" else "scan")
 
@@ -180,6 +180,11 @@ class Decider:
     def _say(self, eqn: Equation, words: str) -> None:
         where = f" ({eqn.source})" if eqn.source else ""
         self.words.append(f"{eqn!r}{where}: {words}")
+
+
+def _can_end_a_pass(eqn: Equation) -> bool:
+    rule = RULES[eqn.name]
+    return not isinstance(rule, Reduction) or rule.can_fold(eqn)
 
 
 def _users(program: Program) -> dict[Var, list[Equation]]:

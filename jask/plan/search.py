@@ -2,7 +2,8 @@
 
 1. Start from a few shapes of about one block: whole rows, whole columns, square.
 2. Descend: halve or double one axis, or trade one axis against another, while the
-   modelled cost falls. Power-of-two sides only.
+   modelled cost falls. Power-of-two sides only. With more than four axes the first
+   step down is taken, with up to four the steepest.
 3. For each shape take the best order of the loops.
 
 Greedy halving from the whole array gets stuck; several starts do not.
@@ -18,7 +19,8 @@ from jask.plan.ir import Limits, Pass, Place
 from jask.trace.ir import Var
 
 MAX_PERMUTED = 4
-"""Loop orders are searched for at most this many tiled axes."""
+"""Loop orders are searched for at most this many tiled axes, and only so many, the
+longest ones, are traded against each other."""
 
 LARGE_SIDE = 2048
 """Side of the square tile from which the search for a large product starts."""
@@ -83,10 +85,13 @@ class _Search:
 
     def descend(self, tile: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
         score = self.score(tile)
+        many = sum(n > 1 for n in self.p.grid) > MAX_PERMUTED
         while True:
-            better = min(
-                ((self.score(t), t) for t in self.moves(tile)), default=(inf, tile)
-            )
+            tried = ((self.score(t), t) for t in self.moves(tile))
+            if many:
+                better = next((s for s in tried if s[0] < score), (inf, tile))
+            else:
+                better = min(tried, default=(inf, tile))
             if better[0] >= score:
                 return score, tile
             score, tile = better
@@ -101,9 +106,10 @@ class _Search:
         }
         for a, n in (*smaller.items(), *larger.items()):
             yield (*tile[:a], n, *tile[a + 1 :])
+        long = sorted(axes, key=lambda a: -self.p.grid[a])[:MAX_PERMUTED]
         for a, n in smaller.items():
             for b, m in larger.items():
-                if a != b:
+                if a != b and a in long and b in long:
                     changed = list(tile)
                     changed[a], changed[b] = n, m
                     yield tuple(changed)

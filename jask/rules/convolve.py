@@ -12,6 +12,7 @@ With groups, a part asks for whole groups of output features where it touches se
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import jax.numpy as jnp
@@ -22,7 +23,7 @@ from jask.geometry.window import Span, Window
 from jask.rules._blocks import DType, at_least_single, crop_axis, wide
 from jask.rules._table import Link, Need, Reduction, bind, register
 from jask.rules.contract import SMALL
-from jask.rules.windows import seen
+from jask.rules.windows import all_but, make_windows, seen, walked
 from jask.trace.ir import Equation
 
 # ruff: noqa: ARG002 - the methods of a rule have one signature
@@ -44,16 +45,20 @@ class Layout:
     @classmethod
     def of(cls, eqn: Equation) -> tuple["Layout", "Layout", "Layout"]:
         """Return the layouts of left operand, kernel and result."""
-        numbers = eqn.params["dimension_numbers"]
-        specs = (numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec)
-        left, right, out = (cls(s[0], s[1], tuple(s[2:])) for s in specs)
-        return left, right, out
+        return _layouts(eqn.params["dimension_numbers"])
 
     def box(self, first: Span, second: Span, places: Sequence[Span]) -> Box:
         """Return the box with these intervals."""
         spans = {self.first: first, self.second: second}
         spans.update(zip(self.places, places, strict=True))
         return Box.of(spans[d] for d in range(len(spans)))
+
+
+@lru_cache(maxsize=1024)
+def _layouts(numbers: Any) -> tuple[Layout, Layout, Layout]:
+    specs = (numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec)
+    left, right, out = (Layout(s[0], s[1], tuple(s[2:])) for s in specs)
+    return left, right, out
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,25 +99,25 @@ def groups_of(eqn: Equation) -> int:
 
 def windows_of(eqn: Equation) -> tuple[Window, ...]:
     """Return the window along each axis of places."""
-    p, right = eqn.params, Layout.of(eqn)[1]
-    columns = zip(
-        right.places,
+    p, right, shape = eqn.params, Layout.of(eqn)[1], eqn.inputs[1].shape
+    return make_windows(
+        tuple(shape[d] for d in right.places),
         p["window_strides"],
         p["padding"],
         p["lhs_dilation"],
         p["rhs_dilation"],
-        strict=True,
     )
-    return tuple(
-        Window(
-            size=eqn.inputs[1].shape[d],
-            stride=int(stride),
-            low=int(low),
-            spread=int(spread),
-            step=int(step),
-        )
-        for d, stride, (low, _), spread, step in columns
-    )
+
+
+def _summed(eqn: Equation) -> tuple[int, ...]:
+    """Return the axes of the kernel that are summed over: input features, taps."""
+    right = Layout.of(eqn)[1]
+    return (right.second, *right.places)
+
+
+def _lengths(eqn: Equation) -> tuple[int, ...]:
+    """Return how many input features and taps are summed over."""
+    return tuple(eqn.inputs[1].shape[d] for d in _summed(eqn))
 
 
 class Convolution(Reduction):
@@ -120,8 +125,7 @@ class Convolution(Reduction):
 
     def need(self, eqn: Equation, out: Box) -> Need:
         """Ask for all input features and taps."""
-        summed = self.domain(eqn)[len(out.start) :]
-        return self._need(eqn, out.intervals, [(0, n) for n in summed])
+        return self._need(eqn, out.intervals, [(0, n) for n in _lengths(eqn)])
 
     def emit(
         self,
@@ -154,12 +158,16 @@ class Convolution(Reduction):
             if w.slides and eqn.inputs[0].shape[i] == eqn.outputs[0].shape[o]
         ]
 
+    # ---- sums that do not fit a tile
+
+    def can_fold(self, eqn: Equation) -> bool:
+        """Return whether much is summed."""
+        return bool(walked(_lengths(eqn)))
+
     def domain(self, eqn: Equation) -> tuple[int, ...]:
-        """Return the result's shape, the input features, and the taps."""
-        right = Layout.of(eqn)[1]
-        kernel = eqn.inputs[1].shape
-        summed = (right.second, *right.places)
-        return (*eqn.outputs[0].shape, *(kernel[d] for d in summed))
+        """Return the result's shape, and the long axes of what is summed."""
+        lengths = _lengths(eqn)
+        return (*eqn.outputs[0].shape, *(lengths[k] for k in walked(lengths)))
 
     def kept(self, eqn: Equation) -> tuple[int, ...]:
         """Return the first axes of the domain."""
@@ -171,15 +179,17 @@ class Convolution(Reduction):
         Places, and batches in groups, may have other lengths than the domain's axes.
         """
         left, right, out = Layout.of(eqn)
+        summed = _summed(eqn)
         where = {out.first: (0, left.first), out.second: (1, right.first)}
         where.update((o, (0, i)) for i, o in zip(left.places, out.places, strict=True))
         kept = (where[d] for d in range(len(where)))
-        return (*kept, *((1, d) for d in (right.second, *right.places)))
+        return (*kept, *((1, summed[k]) for k in walked(_lengths(eqn))))
 
     def need_part(self, eqn: Equation, part: Box) -> Need:
         """Ask for what some features and taps see."""
         ndim = eqn.outputs[0].ndim
-        return self._need(eqn, part.intervals[:ndim], part.intervals[ndim:])
+        summed = all_but(_lengths(eqn), part.intervals[ndim:])
+        return self._need(eqn, part.intervals[:ndim], summed)
 
     def _need(
         self, eqn: Equation, spans: Sequence[Span], summed: Sequence[Span]

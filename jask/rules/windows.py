@@ -12,6 +12,8 @@ Windows of other functions, and of what chooses elements, are not cut: they must
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
@@ -29,27 +31,74 @@ from jask.trace.ir import Equation
 type Padding = tuple[Span, ...]
 
 
+FEW = 4096
+"""A sum over at most so many elements is never cut."""
+
+SHORT, SHORTS = 8, 512
+"""Axes of at most this length are never cut, if together they have few elements."""
+
+
+@lru_cache(maxsize=1024)
+def make_windows(
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    spread: Sequence[int],
+    step: Sequence[int],
+) -> tuple[Window, ...]:
+    """Return a window for each axis.
+
+    Examples
+    --------
+    >>> make_windows((3,), (2,), ((1, 1),), (1,), (1,))
+    (Window(size=3, stride=2, low=1, spread=1, step=1),)
+    """
+    columns = zip(sizes, strides, padding, spread, step, strict=True)
+    return tuple(
+        Window(size=int(n), stride=int(s), low=int(low), spread=int(b), step=int(t))
+        for n, s, (low, _), b, t in columns
+    )
+
+
+@lru_cache(maxsize=1024)
+def walked(lengths: Sequence[int]) -> tuple[int, ...]:
+    """Return which axes of a sum are walked: none of a short sum, else the long ones.
+
+    Each axis that may be cut makes the search for a tile longer.
+
+    Examples
+    --------
+    >>> walked((3, 3)), walked((100, 3, 70, 1))
+    ((), (0, 2))
+    """
+    if prod(lengths) <= FEW:
+        return ()
+    short = SHORT if prod(n for n in lengths if n <= SHORT) <= SHORTS else 1
+    return tuple(d for d, n in enumerate(lengths) if n > short)
+
+
+def all_but(lengths: Sequence[int], spans: Sequence[Span]) -> list[Span]:
+    """Return the intervals along the axes of a sum, given those along what is walked.
+
+    Examples
+    --------
+    >>> all_but((100, 3, 70), [(10, 20), (0, 70)])
+    [(10, 20), (0, 3), (0, 70)]
+    """
+    own = dict(zip(walked(tuple(lengths)), spans, strict=True))
+    return [own.get(d, (0, n)) for d, n in enumerate(lengths)]
+
+
 def windows_of(eqn: Equation) -> tuple[Window, ...]:
     """Return the window along each axis of the operand."""
     p = eqn.params
     ones = (1,) * len(p["window_dimensions"])
-    columns = zip(
+    return make_windows(
         p["window_dimensions"],
         p["window_strides"],
         p["padding"],
         p.get("base_dilation", ones),
         p.get("window_dilation", ones),
-        strict=True,
-    )
-    return tuple(
-        Window(
-            size=int(size),
-            stride=int(stride),
-            low=int(low),
-            spread=int(spread),
-            step=int(step),
-        )
-        for size, stride, (low, _), spread, step in columns
     )
 
 
@@ -67,6 +116,10 @@ def seen(
             return None
         found.append(reach)
     return [r.span for r in found], tuple(r.padding for r in found)
+
+
+def _sizes(eqn: Equation) -> tuple[int, ...]:
+    return tuple(w.size for w in windows_of(eqn))
 
 
 def _all_taps(windows: Sequence[Window]) -> list[Span]:
@@ -120,9 +173,14 @@ class ReduceWindow(Reduction):
 
     # ---- windows that do not fit a tile
 
+    def can_fold(self, eqn: Equation) -> bool:
+        """Return whether the windows are large."""
+        return bool(walked(_sizes(eqn)))
+
     def domain(self, eqn: Equation) -> tuple[int, ...]:
-        """Return the result's shape and the windows' sizes."""
-        return (*eqn.outputs[0].shape, *(w.size for w in windows_of(eqn)))
+        """Return the result's shape and the long sides of the windows."""
+        sizes = _sizes(eqn)
+        return (*eqn.outputs[0].shape, *(sizes[d] for d in walked(sizes)))
 
     def kept(self, eqn: Equation) -> tuple[int, ...]:
         """Return the result's axes."""
@@ -130,12 +188,14 @@ class ReduceWindow(Reduction):
 
     def sources(self, eqn: Equation) -> tuple[tuple[int, int], ...]:
         """Return the operand's axes, for windows and for taps (of other lengths)."""
-        return tuple((0, d) for d in range(eqn.outputs[0].ndim)) * 2
+        axes = (*range(eqn.outputs[0].ndim), *walked(_sizes(eqn)))
+        return tuple((0, d) for d in axes)
 
     def need_part(self, eqn: Equation, part: Box) -> Need:
         """Ask for what some taps of some windows see."""
         ndim = eqn.outputs[0].ndim
-        return self._need(eqn, part.intervals[:ndim], part.intervals[ndim:])
+        taps = all_but(_sizes(eqn), part.intervals[ndim:])
+        return self._need(eqn, part.intervals[:ndim], taps)
 
     def _need(self, eqn: Equation, spans: Sequence[Span], taps: Sequence[Span]) -> Need:
         found = seen(windows_of(eqn), eqn.inputs[0].shape, spans, taps)
@@ -166,7 +226,9 @@ class ReduceWindow(Reduction):
         (block,) = blocks
         if self.widened:
             block = block.astype(at_least_single(block.dtype))
-        part = bind(eqn, block, window_dimensions=shape[ndim:], padding=key)
+        sizes = dict(zip(walked(_sizes(eqn)), shape[ndim:], strict=True))
+        taps = tuple(sizes.get(d, n) for d, n in enumerate(_sizes(eqn)))
+        part = bind(eqn, block, window_dimensions=taps, padding=key)
         return (part.astype(self.accumulators(eqn)[0]),)
 
     def combine(

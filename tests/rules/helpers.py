@@ -1,9 +1,11 @@
 """Equations from lax functions, random boxes, and the property every rule must have."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import jax
 import numpy as np
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 import jask.rules as _rules  # noqa: F401 - fills the tables
 from jask.geometry.box import Box
+from jask.rules import windows
 from jask.rules._table import RULES, Need, Reduction, Rule, Scan
 from jask.trace.ir import Equation, Literal, Var
 
@@ -271,6 +274,15 @@ def boxes(draw: st.DrawFn, shape: tuple[int, ...]) -> Box:
 def bounds(draw: st.DrawFn, lengths: Sequence[int]) -> list[list[int]]:
     """Draw inner bounds of parts, per axis."""
     return [draw(st.lists(st.integers(0, n), max_size=2)) for n in lengths]
+
+
+@contextmanager
+def short_sums_cut() -> Iterator[None]:
+    """Let windows of any size be walked, as large ones are."""
+    with patch.multiple(windows, FEW=0, SHORT=0):
+        windows.walked.cache_clear()
+        yield
+    windows.walked.cache_clear()
 
 
 def numbers(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Array:

@@ -20,6 +20,7 @@ from tests.rules.helpers import (
     check_map,
     equation,
     numbers,
+    short_sums_cut,
 )
 
 
@@ -122,8 +123,10 @@ def test_a_convolution_is_summed_over_features_and_taps(
     eqn = equation(case.convolve, *operands)
     ndim = eqn.outputs[0].ndim
     kept = data.draw(boxes(eqn.outputs[0].shape))
-    summed = RULES["conv_general_dilated"].domain(eqn)[ndim:]  # type: ignore[attr-defined]
-    check_fold(eqn, kept, data.draw(bounds(summed)), *operands)
+    with short_sums_cut():
+        summed = RULES["conv_general_dilated"].domain(eqn)[ndim:]  # type: ignore[attr-defined]
+        assert len(summed) == ndim - 1
+        check_fold(eqn, kept, data.draw(bounds(summed)), *operands)
 
 
 def test_a_wider_type_is_kept() -> None:
@@ -138,7 +141,8 @@ def test_a_wider_type_is_kept() -> None:
     assert eqn.outputs[0].dtype == np.float32
     box = Box((0, 1, 2), (2, 3, 7))
     check_map(eqn, box, x, w, rtol=1e-6, atol=1e-6)
-    check_fold(eqn, box, [[1], [1, 2]], x, w, rtol=1e-6, atol=1e-6)
+    with short_sums_cut():
+        check_fold(eqn, box, [[1], [1, 2]], x, w, rtol=1e-6, atol=1e-6)
 
 
 def test_complex_numbers_are_convolved() -> None:
@@ -195,6 +199,7 @@ def test_a_kernels_gradient_is_a_sum_over_batch_and_places() -> None:
 
     eqn = equation(gradient, x, cotangent)
     rule = RULES["conv_general_dilated"]
-    assert sorted(rule.domain(eqn)[3:]) == [5, 9]  # type: ignore[attr-defined]
     box = Box((1, 0, 0), (3, 2, 3))
-    check_fold(eqn, box, [[2], [4, 7]], x, cotangent, rtol=1e-12, atol=1e-12)
+    with short_sums_cut():
+        assert sorted(rule.domain(eqn)[3:]) == [5, 9]  # type: ignore[attr-defined]
+        check_fold(eqn, box, [[2], [4, 7]], x, cotangent, rtol=1e-12, atol=1e-12)
