@@ -17,7 +17,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src import core, source_info_util, xla_bridge
+from jax._src import config as _config, core, source_info_util, xla_bridge
 from jax._src.ad_checkpoint import remat_p
 from jax._src.buffer_callback import buffer_callback_p
 from jax._src.callback import io_callback_p, pure_callback_p
@@ -66,6 +66,7 @@ __all__ = [
     "aval_property",
     "backends_started",
     "calls_python",
+    "constants_inside",
     "copy_for",
     "divert",
     "divert_operators",
@@ -328,6 +329,12 @@ def worker_device(*, workers: int = 1, worker: int = 0) -> Any:
     if jax.default_backend() != "cpu":
         return None
     return _private_cpu(1, worker) if workers > 1 else _private_cpu(_processors(), 0)
+
+
+def constants_inside() -> AbstractContextManager[Any]:
+    """Return a context in which a program holds its constants, as `copy_for` needs."""
+    context: AbstractContextManager[Any] = _config.use_simplified_jaxpr_constants(False)  # noqa: FBT003 (JAX's own signature)
+    return context
 
 
 def copy_for(compiled: Any, worker: int) -> Any:

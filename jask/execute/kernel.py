@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jask._jax import copy_for
+from jask._jax import constants_inside, copy_for
 from jask.plan.ir import Pass, Root
 from jask.plan.lower import Head, Lowered, Record, Ref
 from jask.rules._table import RULES, Need
@@ -155,7 +155,8 @@ def _compile(
 ) -> Kernel:
     with jax.enable_x64(True), warnings.catch_warnings():  # noqa: FBT003 (JAX's own signature)
         warnings.filterwarnings("ignore", "Some donated buffers were not usable")
-        lowered = jax.jit(fn, donate_argnums=donate, keep_unused=True).lower(*specs)
+        with constants_inside():
+            lowered = jax.jit(fn, donate_argnums=donate, keep_unused=True).lower(*specs)
         text = lowered.as_text()
         if "callback" in text:  # it does not say which function is called
             return _compiled(lowered, quick=quick)

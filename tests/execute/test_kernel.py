@@ -10,6 +10,7 @@ import pytest
 from jask._jax import kernel_device
 from jask.execute.kernel import (
     BARRIER_EVERY,
+    _compile,
     accumulator_specs,
     compile_close,
     compile_step,
@@ -108,6 +109,23 @@ def test_kernels_that_call_other_functions_are_apart(add: int):
     p = traced(fn, X).tiled(())
     ((block,),) = computed(p, [X], ())
     np.testing.assert_array_equal(block, X + np.float32(add))
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_kernel_with_constants_is_loaded_wherever_jax_would_keep_them(
+    *, outside: bool
+):
+    before = jax.config.jax_use_simplified_jaxpr_constants
+    jax.config.update("jax_use_simplified_jaxpr_constants", outside)
+    try:
+        with kernel_device(workers=2):
+            spec = jax.ShapeDtypeStruct(X.shape, X.dtype)
+            kernel = _compile(lambda x: x + X, (spec,), donate=(), quick=False)
+        with kernel_device(workers=2, worker=1):
+            found = kernel.call_of(1)(X)
+    finally:
+        jax.config.update("jax_use_simplified_jaxpr_constants", before)
+    np.testing.assert_array_equal(np.asarray(found), X + X)
 
 
 @pytest.mark.parametrize(
