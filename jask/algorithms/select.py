@@ -1,4 +1,4 @@
-"""Elements where a mask holds, and their positions: two passes, count and write.
+"""Elements where a mask holds, their positions, and the way back: count, then write.
 
 How many elements are chosen depends on values, so that a result has no shape before the
 mask was read.
@@ -8,7 +8,9 @@ mask was read.
    chosen goes behind that of the blocks before, into scratch if it is large. Where a
    block chooses nothing, only its mask is read.
 
-The mask is read twice, the other operand at most once. Memory: a few blocks.
+The way back (`place`) writes all rows, those where the mask holds from other values,
+which are read in their order. The mask is read twice, what else there is at most once.
+Memory: a few blocks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +30,7 @@ from jask.stores.base import Readable, read_block
 from jask.stores.memory import MemoryStore
 from jask.stores.scratch import ScratchStore, create_scratch
 
-__all__ = ["positions", "select"]
+__all__ = ["place", "positions", "select"]
 
 SHARE = 32
 """A block takes at most this part (1/32) of the memory budget."""
@@ -87,6 +89,43 @@ def select(rows: Readable, mask: Readable, settings: Settings) -> Any:
                     box = Box.of([(first + low, first + high), span])
                     block_of_rows = read_block(rows, box)[holds[low:high]]
                     result.write(Box.of([place, span]), block_of_rows)
+        return result.store()
+
+
+def place(rows: Readable, mask: Readable, values: Readable, settings: Settings) -> Any:
+    """Return a matrix with other rows where a vector is not zero, as a store.
+
+    Examples
+    --------
+    >>> from jask.config import current
+    >>> rows, values = MemoryStore(np.zeros((3, 1))), MemoryStore(np.ones((2, 1)))
+    >>> mask = MemoryStore(np.array([True, False, True]))
+    >>> place(rows, mask, values, current()).array.tolist()
+    [[1.0], [0.0], [1.0]]
+    """
+    block = _block_bytes(settings)
+    length, width = rows.shape
+    wide = max(1, min(width, block // rows.dtype.itemsize))
+    step = max(1, block // (wide * rows.dtype.itemsize + 8))
+    with LEDGER.claim(BLOCKS * block, settings.memory_budget):
+        chosen = _count(mask, _spans(length, step))
+        if chosen.total != values.shape[0]:
+            msg = (
+                f"A mask that holds {chosen.total} times must be given as many values; "
+                f"got {values.shape[0]}."
+            )
+            raise ValueError(msg)
+        result = _Result(rows.shape, rows.dtype, settings)
+        with result:
+            for i, span in enumerate(chosen.spans):
+                given = (chosen.starts[i], chosen.starts[i + 1])
+                holds = _holds(mask, span) if given[0] < given[1] else None
+                for across in _spans(width, wide):
+                    box = Box.of([span, across])
+                    new = read_block(rows, box)
+                    if holds is not None:
+                        new[holds] = read_block(values, Box.of([given, across]))
+                    result.write(box, new)
         return result.store()
 
 

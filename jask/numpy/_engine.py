@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jask.algorithms.select import positions, select
+from jask.algorithms.select import place, positions, select
 from jask.array import SMALL, DiskArray, from_numpy
 from jask.config import current
 from jask.errors import MemoryBudgetError
@@ -35,6 +35,7 @@ __all__ = [
     "is_forced",
     "is_stored",
     "is_traced",
+    "place",
     "positions",
     "rebind",
     "select",

@@ -17,6 +17,7 @@ from jask.numpy._engine import (
     fits_easily,
     from_store,
     is_stored,
+    place,
     positions,
     select,
     stored,
@@ -45,6 +46,19 @@ def masked(x: Array, mask: Array) -> Array:
     rows, flat = _stored((x, (length, width)), (mask, (length,)))
     found = from_store(select(rows, flat, current()))
     return reshape(found, (shape_of(found)[0], *shape[axes:]))
+
+
+def placed(x: Array, mask: Array, values: Array) -> Array:
+    """Return `x` with values, one for each place where a mask holds, in those places.
+
+    The mask has the first axes of `x`; `values` one axis for them, the others, and the
+    dtype of `x`. Evaluated at the call.
+    """
+    shape, axes = shape_of(x), ndim_of(mask)
+    length, width = prod(shape[:axes]), prod(shape[axes:])
+    flat = (shape_of(values)[0], width)
+    rows, holds, new = _stored((x, (length, width)), (mask, (length,)), (values, flat))
+    return reshape(from_store(place(rows, holds, new, current())), shape)
 
 
 def nonzero(x: Operand) -> tuple[Array, ...]:

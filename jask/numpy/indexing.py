@@ -30,7 +30,7 @@ from jask.numpy._engine import (
     to_disk,
 )
 from jask.numpy._keys import Key
-from jask.numpy._select import masked, nonzero
+from jask.numpy._select import masked, nonzero, placed
 from jask.numpy._table import (
     Array,
     Operand,
@@ -41,7 +41,7 @@ from jask.numpy._table import (
     ndim_of,
     shape_of,
 )
-from jask.numpy.manipulation import ravel
+from jask.numpy.manipulation import broadcast_to, ravel
 
 
 def getitem(x: Array, key: Any) -> Array:
@@ -173,6 +173,8 @@ def update(x: Array, key: Any, values: Operand, method: str, **options: Any) -> 
             return call(
                 _updates.masked, x, masks[0], value, name=f"at_{method}", method=method
             )
+        if _streams(x, masks[0], value):
+            return _update_places(x, masks[0], value, method)
     parsed = without_masks(parsed)
     return call(
         _updates.scattered,
@@ -185,6 +187,29 @@ def update(x: Array, key: Any, values: Operand, method: str, **options: Any) -> 
         method=method,
         options=tuple(sorted(options.items())),
     )
+
+
+def _streams(*arrays: Array) -> bool:
+    """Return whether large arrays with values can be updated at the call."""
+    return not any(map(is_traced, arrays)) and not fits_easily(*map(to_disk, arrays))
+
+
+def _update_places(x: Array, mask: Array, values: Array, method: str) -> Array:
+    """Return `x` updated by one value for each place where a mask holds: at once."""
+    rest = shape_of(x)[ndim_of(mask) :]
+    values = broadcast_to(values, (shape_of(values)[0], *rest))
+    old = values if method == "set" else masked(x, mask)
+    if shape_of(old) != shape_of(values):
+        msg = (
+            f"A mask that holds {shape_of(old)[0]} times must be given as many values; "
+            f"got {shape_of(values)[0]}."
+        )
+        raise ValueError(msg)
+    if method != "set":
+        values = call(_updates.combined, old, values, name=method, method=method)
+    elif values.dtype != x.dtype:
+        values = call(_kernels.astype, values, name="astype", dtype=x.dtype)
+    return placed(x, mask, values)
 
 
 def _leading(key: Key) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import jask
 import jask.numpy as jnp
-from jask.algorithms.select import positions, select
+from jask.algorithms.select import place, positions, select
 from jask.config import current
 from jask.errors import MemoryBudgetError, ScratchFullError
 from jask.execute.ledger import LEDGER
@@ -81,6 +81,30 @@ def test_positions_are_numpys_whatever_the_block(
         assert_same(values(g), w)
 
 
+@settings(max_examples=60)
+@given(
+    length=st.integers(0, 40),
+    width=st.sampled_from([0, 1, 3, 70]),
+    block=st.sampled_from([1, 8, 50, 300]),
+    share=st.sampled_from([0.0, 0.1, 0.7, 1.0]),
+    budget=st.sampled_from([2_000, 10**6]),
+)
+def test_rows_are_put_back_as_numpy_does_whatever_the_block(
+    length: int, width: int, block: int, share: float, budget: int
+) -> None:
+    rng = np.random.default_rng(length)
+    rows = rng.standard_normal((length, width)).astype("f4")
+    mask = rng.random(length) < share
+    new = rng.standard_normal((np.count_nonzero(mask), width)).astype("f4")
+    sources = Counting(rows), MemoryStore(mask), Counting(new)
+    with jask.config(block_bytes=block, memory_budget=budget):
+        got = place(*sources, current())
+    rows[mask] = new
+    assert_same(values(got), rows)
+    assert max(sources[0].largest, sources[2].largest) <= max(block, 4)
+    assert (sources[0].total, sources[2].total) == (rows.nbytes, new.nbytes)
+
+
 def test_what_chooses_nothing_is_not_read() -> None:
     mask = np.zeros(1000, bool)
     mask[517] = True
@@ -135,6 +159,63 @@ CASES: dict[str, Any] = {
     "extract": lambda xp, x: xp.extract(x > 0, x),
     "sum of a mask": lambda xp, x: xp.max(x[x < 0]),
 }
+
+
+def updated(x: Any, mask: Any, how: str, new: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        x = x.copy()
+        if how == "set":
+            x[mask] = new
+        else:
+            x[mask] += new
+        return x
+    return getattr(x.at[mask], how)(new)
+
+
+def positive(xp: Any, x: Any) -> Any:
+    return x[x > 0]
+
+
+UPDATES: dict[str, Any] = {
+    "every place": lambda xp, x, how: updated(x, x > 0, how, positive(xp, x) * 2),
+    "in another dtype": lambda xp, x, how: updated(
+        x, x > 0, how, (positive(xp, x) * 2).astype("int16")
+    ),
+    "rows": lambda xp, x, how: updated(
+        x, x[:, 3] > 0, how, x[x[:, 3] > 0] - xp.mean(x, axis=0)
+    ),
+    "rows by a column": lambda xp, x, how: updated(
+        x, x[:, 3] > 0, how, x[x[:, 3] > 0][:, 1:2]
+    ),
+    "a mask in memory": lambda xp, x, how: updated(
+        x, np.arange(300) % 3 == 0, how, x[np.arange(300) % 3 == 0][::-1]
+    ),
+    "nothing": lambda xp, x, how: updated(x, x > 100, how, x[x > 100]),
+}
+
+
+@pytest.mark.parametrize("budget", [BUDGET, 10**8])
+@pytest.mark.parametrize("how", ["set", "add"])
+@pytest.mark.parametrize("name", UPDATES)
+def test_values_are_put_where_a_mask_holds_as_numpy_does(
+    name: str, how: str, budget: int, file: Path, tmp_path: Path
+) -> None:
+    want = UPDATES[name](np, MATRIX, how)
+    limits = jask.config(memory_budget=budget, durable=False)
+    with limits, jax.numpy_dtype_promotion("standard"):
+        jask.save(tmp_path / "out.npy", UPDATES[name](jnp, jask.open(file), how))
+    # the means of columns, near zero, are sums in another order
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), want, atol=1e-6)
+
+
+@pytest.mark.parametrize("how", ["set", "add"])
+@pytest.mark.parametrize("wrong", [1, -1])
+def test_as_many_values_as_places_are_needed(how: str, wrong: int, file: Path) -> None:
+    count = int(np.count_nonzero(MATRIX > 0)) + wrong
+    with jask.config(memory_budget=BUDGET):
+        x = jask.open(file)
+        with pytest.raises(ValueError, match="as many values"):
+            getattr(x.at[x > 0], how)(jnp.zeros(count))
 
 
 @pytest.fixture(scope="module")
