@@ -17,10 +17,15 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src import config as _config, core, source_info_util, xla_bridge
+from jax._src import (
+    callback as callbacks,
+    config as _config,
+    core,
+    source_info_util,
+    xla_bridge,
+)
 from jax._src.ad_checkpoint import remat_p
 from jax._src.buffer_callback import buffer_callback_p
-from jax._src.callback import io_callback_p, pure_callback_p
 from jax._src.debugging import debug_callback_p
 from jax._src.interpreters.ad import ValAccum
 from jax._src.random import core as _samplers, prng
@@ -95,6 +100,7 @@ __all__ = [
     "tracing_with",
     "variable_of",
     "worker_device",
+    "wrap_callbacks",
 ]
 
 source_info_util.register_exclusion(f"{Path(__file__).parent}{os.sep}")
@@ -288,7 +294,12 @@ os.register_at_fork(
 
 
 _CALLBACKS = frozenset(
-    {buffer_callback_p, debug_callback_p, io_callback_p, pure_callback_p}
+    {
+        buffer_callback_p,
+        callbacks.io_callback_p,
+        callbacks.pure_callback_p,
+        debug_callback_p,
+    }
 )
 
 
@@ -398,6 +409,19 @@ def late_sum(accumulator: Any, settle: Callable[[LateSum], None]) -> LateSum | N
 
 
 # ---- what JAX 0.12 lacks for hijax types; tests/hijax/test_assumptions.py pins each
+
+
+def wrap_callbacks(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Let each Python callback be wrapped where the program that has it is lowered.
+
+    JAX says nowhere else on behalf of which call XLA runs a callback on its threads.
+    """
+    ordinary = callbacks.emit_python_callback
+
+    def emit(ctx: Any, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return ordinary(ctx, wrap(callback), *args, **kwargs)
+
+    callbacks.emit_python_callback = emit
 
 
 def divert(

@@ -7,10 +7,11 @@
 Both live in JAX user contexts, so they are part of the key under which `jax.jit` keeps
 traced and compiled functions. This is on purpose: a jitted function that reads files
 is planned where it is lowered, and its callbacks run later, on threads of XLA where
-no `with` block is open. Whoever lowers a callback captures `current()` and wraps the
-callback's work in `using(settings)`, so the settings in force are always those of the
-place where the jitted function was *called*. The price is one trace per distinct
-settings. Threads that jask starts are given their settings explicitly.
+no `with` block is open. So every callback, a user's own (`jax.pure_callback`) too,
+takes the overrides along that are in force where it is lowered, and puts them into
+force on a thread that has none: they are those of the place where the jitted function
+was *called*. The price is one trace per distinct settings. Threads that jask starts
+have the overrides of those who start them.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ import operator
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
@@ -27,16 +28,19 @@ from typing import Any, TypedDict, Unpack
 
 import jax
 
+from jask._jax import wrap_callbacks
 from jask._memory import available_memory
 from jask.errors import ConfigError
 
 __all__ = [
     "Changes",
     "Settings",
+    "carried",
     "config",
     "current",
     "parse_size",
     "set_memory_budget",
+    "unset",
     "using",
 ]
 
@@ -187,8 +191,8 @@ def current() -> Settings:
 def config(**changes: Unpack[Changes]) -> Iterator[Settings]:
     """Change settings within a `with` block, on this thread.
 
-    A function under `jax.jit` runs with the settings in force where it is called, and
-    is traced once for each different settings.
+    A function under `jax.jit` runs with the settings in force where it is called, its
+    callbacks included, and is traced once for each different settings.
 
     Parameters
     ----------
@@ -245,6 +249,42 @@ def using(settings: Settings) -> Iterator[None]:
     override = ((f.name, getattr(settings, f.name)) for f in fields(settings))
     with _local(tuple(sorted(override))):
         yield
+
+
+def unset() -> contextlib.AbstractContextManager[Any]:
+    """Return a block without overrides: for what is kept for calls under others.
+
+    Examples
+    --------
+    >>> with config(workers=3), unset():
+    ...     current().workers
+    """
+    block: contextlib.AbstractContextManager[Any] = _local(())
+    return block
+
+
+def carried[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that runs, on a thread without overrides, with those of here.
+
+    Examples
+    --------
+    >>> with config(workers=3):
+    ...     function = carried(lambda: current().workers)
+    >>> function()
+    3
+    """
+    override: _Override = _local.value
+
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        if _local.value:
+            return function(*args, **kwargs)
+        with _local(override):
+            return function(*args, **kwargs)
+
+    return run if override else function
+
+
+wrap_callbacks(carried)
 
 
 def set_memory_budget(budget: str | int) -> None:

@@ -1,6 +1,7 @@
 """Settings: sizes, scopes, threads and the budget of a fresh process."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from jask._jax import io_callback
 from jask._memory import available_memory
 from jask.config import (
     Settings,
@@ -200,6 +202,80 @@ def test_a_callback_runs_under_the_settings_of_the_call():
         with config(block_bytes=block_bytes):
             f(x).block_until_ready()
     assert seen == [8, 16, 8]
+
+
+@jax.jit
+def slow(x: jax.Array) -> jax.Array:
+    """Something to wait for, so that what follows does not run on this thread."""
+    total: jax.Array = (x @ x @ x).sum()
+    return total * 0
+
+
+def waiting() -> jax.Array:
+    zero: jax.Array = slow(jnp.ones((1200, 1200)))
+    return zero
+
+
+def pure(note: Callable[[], None], x: jax.Array) -> jax.Array:
+    def call(value: Any) -> Any:
+        note()
+        return np.asarray(value)
+
+    result: jax.Array = jax.pure_callback(call, jax.typeof(x), x)
+    return result
+
+
+def effect(note: Callable[[], None], x: jax.Array) -> jax.Array:
+    io_callback(lambda _: note(), None, x)
+    return x
+
+
+def debug(note: Callable[[], None], x: jax.Array) -> jax.Array:
+    jax.debug.callback(lambda _: note(), x)
+    return x
+
+
+@pytest.mark.parametrize("kind", [pure, effect, debug])
+def test_a_callback_on_a_thread_of_xla_sees_the_settings_of_its_call(kind: Any):
+    seen: list[tuple[int | None, int | None]] = []
+    elsewhere: list[bool] = []
+
+    def note() -> None:
+        elsewhere.append(threading.current_thread() is not threading.main_thread())
+        seen.append((current().block_bytes, current().workers))
+
+    f = jax.jit(lambda x: kind(note, x))
+    for size in (8, 16, 8):
+        with config(block_bytes=size, workers=3), config(workers=2):
+            f(waiting()).block_until_ready()
+            jax.effects_barrier()
+    f(waiting()).block_until_ready()
+    jax.effects_barrier()
+    assert seen == [(8, 2), (16, 2), (8, 2), (None, None)]
+    assert any(elsewhere)
+
+
+def test_calls_from_many_threads_have_the_settings_of_each():
+    seen: list[tuple[float, int | None]] = []
+
+    def note(x: Any) -> Any:
+        seen.append((float(x), current().block_bytes))
+        return np.asarray(x)
+
+    f = jax.jit(lambda x: jax.pure_callback(note, jax.typeof(x), x))
+
+    def call(number: int) -> None:
+        with config(block_bytes=number):
+            for _ in range(3):
+                f(waiting() + number).block_until_ready()
+
+    threads = [threading.Thread(target=call, args=(n,)) for n in (7, 8, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 9
+    assert all(number == size for number, size in seen)
 
 
 def test_using_replaces_every_setting():

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jask._jax import constants_inside, copy_for
+from jask.config import unset
 from jask.plan.ir import Pass, Root
 from jask.plan.lower import Head, Lowered, Record, Ref
 from jask.rules._table import RULES, Need
@@ -153,7 +154,8 @@ def _compile(
     donate: tuple[int, ...],
     quick: bool,
 ) -> Kernel:
-    with jax.enable_x64(True), warnings.catch_warnings():  # noqa: FBT003 (JAX's own signature)
+    # a kernel is kept: its callbacks have the settings of the threads that run it
+    with jax.enable_x64(True), unset(), warnings.catch_warnings():  # noqa: FBT003 (JAX's own signature)
         warnings.filterwarnings("ignore", "Some donated buffers were not usable")
         with constants_inside():
             lowered = jax.jit(fn, donate_argnums=donate, keep_unused=True).lower(*specs)

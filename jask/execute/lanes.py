@@ -24,6 +24,7 @@ import jax
 import numpy as np
 
 from jask._jax import in_place, kernel_device, worker_device
+from jask.config import carried
 from jask.execute.blocks import Block, fresh, host_view
 from jask.execute.kernel import Kernel
 from jask.execute.ledger import LEDGER
@@ -118,7 +119,7 @@ class PassRun:
         """Run all steps; raise what the first failing worker raised."""
         lanes = [_Lane(self, w) for w in range(self.workers)]
         with PROCESS.stoppable(self.fail):
-            run_all([lane.run for lane in lanes], self.fail)
+            run_all([carried(lane.run) for lane in lanes], self.fail)
         if self.errors:
             raise self.errors[0]
 

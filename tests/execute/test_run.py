@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import jask
+from jask.config import current
 from jask.errors import (
     JaskError,
     MemoryBudgetError,
@@ -236,3 +237,30 @@ def test_the_budget_that_an_error_names_would_do(tmp_path: Path, name: str):
         (found,) = evaluate(nodes, [InMemory()])
     right = GREEDY[name](jnp.asarray(x))
     np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-5)
+
+
+def test_a_callback_within_a_kernel_that_is_kept_sees_the_settings_of_each_call(
+    tmp_path: Path,
+):
+    seen: list[tuple[Any, bool | None]] = []
+
+    def called(value: Any) -> Any:
+        seen.append((current().scratch_dir, current().durable))
+        return np.asarray(value)
+
+    def total(x: jask.DiskArray) -> Any:
+        inside = jask.lift(lambda a: jax.pure_callback(called, jax.typeof(a), a))
+        return jask.materialize(jask.numpy.sum(inside(x)))
+
+    x = jask.from_numpy(np.ones(5000, "f4"))
+    with jask.config(scratch_dir=tmp_path, durable=False):
+        total(x)
+    with jask.config(durable=False):
+        assert total(x) == 5000
+    total(x)
+    thread = threading.Thread(target=lambda: total(x))
+    thread.start()
+    thread.join()
+    default = current()
+    rest = (default.scratch_dir, default.durable)
+    assert seen == [(tmp_path, False), (default.scratch_dir, False), rest, rest]
