@@ -319,15 +319,15 @@ def judge(options: Options, args: argparse.Namespace) -> int:
     stale = [line for name in ("xfails", "skips") for line in unused(name, every)]
     for line in stale:
         print(f"no such test, take it out of the list: {line}")
-    plain = not (args.only or args.no_status or args.x32 or args.block_bytes)
-    if plain:
+    if not (args.only or args.no_status or args.x32):
         facts = {
             "chapters": status.tally((r["id"], r["outcome"]) for r in results),
             "examples": options.examples,
             "minutes": minutes,
             "version": version(options.module),
         }
-        status.keep(options.module, facts)
+        forced = f", blocks of {args.block_bytes} bytes" if args.block_bytes else ""
+        status.keep(options.module + forced, facts)
     print(f"{minutes} minutes")
     return int(bool(stale) or any(r["outcome"] == "failed" for r in results))
 

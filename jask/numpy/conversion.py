@@ -5,13 +5,21 @@ not change); NumPy data are copied, so that later changes do not show; other
 libraries' arrays come through DLPack; nested lists become NumPy arrays first.
 """
 
+from itertools import batched, chain
 from typing import Any
 
 import jax
 import numpy as np
 
 from jask.numpy import _kernels
-from jask.numpy._engine import alias, fetch, is_at_hand, is_disk, to_disk
+from jask.numpy._engine import (
+    alias,
+    fetch,
+    is_at_hand,
+    is_disk,
+    is_forced,
+    to_disk,
+)
 from jask.numpy._table import (
     Array,
     as_dtype,
@@ -177,16 +185,22 @@ def _holds_arrays(obj: Any) -> bool:
     return is_disk(obj) or isinstance(obj, jax.Array)
 
 
+AT_ONCE = 64
+"""Elements of nested lists that share a plan."""
+
+
 def _at_hand(obj: Any) -> np.ndarray[Any, Any] | None:
     """Return nested lists of small arrays in memory as one; None for all others.
 
-    A program of hundreds of scalars would be as many equations.
+    A program of hundreds of scalars would be as many equations. What is small is
+    evaluated alone; where blocks are forced, and all is planned, some share a plan.
     """
     leaves, _ = jax.tree.flatten(obj, is_leaf=is_disk)
     first = getattr(leaves[0], "dtype", None)
     if not all(is_at_hand(x) and x.dtype == first for x in leaves):
         return None
-    values = iter([fetch("asarray", x)[0] for x in leaves])
+    parts = batched(leaves, AT_ONCE if is_forced() else 1)
+    values = chain.from_iterable(fetch("asarray", *part) for part in parts)
     return np.array(jax.tree.map(lambda _: next(values), obj, is_leaf=is_disk))
 
 
