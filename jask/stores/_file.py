@@ -247,6 +247,17 @@ def at_any_cost[T](call: Callable[[], T], path: Path) -> T:
         raise OSError(error.errno, msg, str(path)) from error
 
 
+def refused(error: OSError, what: str, path: Path) -> OSError:
+    """Return an error of the same class that says what could not be made, and where.
+
+    Examples
+    --------
+    >>> refused(PermissionError(13, "Permission denied"), "a file", Path("/x/y"))
+    PermissionError(13, 'Permission denied: a file')
+    """
+    return OSError(error.errno, f"{error.strerror}: {what}", str(path))
+
+
 def _make_room(most: int) -> None:
     """Close idle descriptors until at most `most` are held, if that many can go."""
     for handle in list(_idle):

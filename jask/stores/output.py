@@ -28,7 +28,7 @@ from jask.stores._claim import (
     unique_name,
 )
 from jask.stores._dtypes import checked_dtype, checked_shape
-from jask.stores._file import DiskFile, absolute, at_any_cost, write_at
+from jask.stores._file import DiskFile, absolute, at_any_cost, refused, write_at
 from jask.stores.npy import npy_header
 from jask.stores.raw import RawStore
 
@@ -36,6 +36,7 @@ __all__ = ["OutputStore", "create_output"]
 
 _SUFFIX = ".jask-tmp"
 _LONGEST_NAME = 255
+_CLOSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 class OutputStore(RawStore):
@@ -171,7 +172,13 @@ def _create(target: Path) -> tuple[Path, int]:
     while True:
         name = f"{_prefix(target)}{unique_name()}{_SUFFIX}"
         temporary = target.with_name(name)
-        fd = at_any_cost(lambda: os.open(temporary, flags, 0o666), target)  # noqa: B023 (called at once)
+        try:
+            fd = at_any_cost(lambda: os.open(temporary, flags, 0o666), target)  # noqa: B023 (called at once)
+        except OSError as error:
+            if error.errno not in _CLOSED:
+                raise
+            what = f"the new file is made beside it first, in {target.parent}"
+            raise refused(error, what, target) from error
         if claim(fd, temporary):
             return temporary, fd
         os.close(fd)

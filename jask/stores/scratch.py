@@ -37,7 +37,7 @@ from jask.stores._claim import (
     unique_name,
 )
 from jask.stores._dtypes import checked_dtype, checked_shape
-from jask.stores._file import DiskFile, at_any_cost
+from jask.stores._file import DiskFile, at_any_cost, refused
 from jask.stores._move import Array
 from jask.stores._runs import Runs
 from jask.stores.raw import RawStore
@@ -231,7 +231,11 @@ def _directory_in(base: Path) -> Path:
 
 def _make_directory(base: Path) -> tuple[Path, int]:
     while True:
-        made = Path(tempfile.mkdtemp(prefix=f"jask-{unique_name()}-", dir=base))
+        try:
+            made = Path(tempfile.mkdtemp(prefix=f"jask-{unique_name()}-", dir=base))
+        except OSError as error:
+            what = "no folder can be made for scratch; choose another `scratch_dir`"
+            raise refused(error, what, base) from error
         lock = made / _LOCK_FILE
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
         fd = at_any_cost(lambda: os.open(lock, flags, 0o600), lock)  # noqa: B023 (called at once)

@@ -415,3 +415,15 @@ def test_processes_that_save_to_one_name_never_mix(tmp_path: Path):
     assert (one.returncode, two.returncode) == (0, 0)
     assert seen == {1.0, 2.0}
     assert names(tmp_path) == ["x.npy"]
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_the_destination(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(path: Any, *_: Any) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "open", refuse)  # root may write everywhere
+    with pytest.raises(PermissionError, match=r"made beside it.*x\.npy'$") as caught:
+        create_output(tmp_path / "x.npy", (4,), "f8")
+    assert caught.value.filename == str(tmp_path / "x.npy")

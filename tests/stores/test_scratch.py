@@ -4,6 +4,7 @@ import errno
 import gc
 import os
 import stat
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -161,3 +162,15 @@ def test_directories_that_are_not_ours_are_left_alone(tmp_path: Path):
     assert store.path is not None
     left = {p.name for p in tmp_path.iterdir()} - {store.path.parent.name}
     assert left == {"jask-notes", "jask-1-2-3-link", "jask-1-2-3-new", "other"}
+
+
+def test_a_scratch_folder_that_cannot_be_written_is_named_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(**_: Any) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied", "some temporary name")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)  # root may write everywhere
+    with pytest.raises(PermissionError, match="choose another `scratch_dir`") as caught:
+        create_scratch((4,), "f8", directory=tmp_path)
+    assert caught.value.filename == str(tmp_path)
