@@ -72,7 +72,7 @@ __all__ = [
     "backends_started",
     "calls_python",
     "constants_inside",
-    "copy_for",
+    "copies_of",
     "divert",
     "divert_operators",
     "eagerly",
@@ -343,23 +343,30 @@ def worker_device(*, workers: int = 1, worker: int = 0) -> Any:
 
 
 def constants_inside() -> AbstractContextManager[Any]:
-    """Return a context in which a program holds its constants, as `copy_for` needs."""
+    """Return a context in which a program holds its constants, as `copies_of` needs."""
     context: AbstractContextManager[Any] = _config.use_simplified_jaxpr_constants(False)  # noqa: FBT003 (JAX's own signature)
     return context
 
 
-def copy_for(compiled: Any, worker: int) -> Any:
-    """Return what was compiled for the first of several workers for another.
+def copies_of(compiled: Any) -> Callable[[int], Any]:
+    """Return a function that gives each worker what was compiled for the first one.
 
-    Loading the machine code again takes 2 ms where compiling takes 30 or more.
+    Loading the machine code again takes 2 ms where compiling takes 30 or more. It is
+    taken down here: after its first run a program that sorts does not give it any more.
     """
-    device = worker_device(workers=worker + 1, worker=worker)
-    if worker == 0 or device is None:
-        return compiled
+    if worker_device() is None:
+        return lambda _: compiled
     code, taken, given = serialize_executable.serialize(compiled)
-    return serialize_executable.deserialize_and_load(
-        code, taken, given, backend=device.client, execution_devices=[device]
-    )
+
+    def copy(worker: int) -> Any:
+        if worker == 0:
+            return compiled
+        device = worker_device(workers=worker + 1, worker=worker)
+        return serialize_executable.deserialize_and_load(
+            code, taken, given, backend=device.client, execution_devices=[device]
+        )
+
+    return copy
 
 
 def in_place(host: np.ndarray[Any, Any]) -> jax.Array:

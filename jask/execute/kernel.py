@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jask._jax import constants_inside, copy_for
+from jask._jax import constants_inside, copies_of
 from jask.config import unset
 from jask.plan.ir import Pass, Root
 from jask.plan.lower import Head, Lowered, Record, Ref
@@ -48,13 +48,20 @@ class Kernel:
     temp: int
     """Bytes of XLA's temporaries."""
 
+    copy: Callable[[int], Callable[..., Any]] | None = field(
+        default=None, compare=False
+    )
+    """Gives `call` for the client of a worker; None: one worker runs it."""
+
     copies: dict[int, Callable[..., Any]] = field(default_factory=dict, compare=False)
     """`call` for each worker that asked."""
 
     def call_of(self, worker: int) -> Callable[..., Any]:
         """Return `call` for the client of this worker."""
+        if self.copy is None:
+            return self.call
         if worker not in self.copies:
-            self.copies[worker] = copy_for(self.call, worker)
+            self.copies[worker] = self.copy(worker)
         return self.copies[worker]
 
 
@@ -69,7 +76,7 @@ def compile_step(p: Pass, low: Lowered) -> Kernel:
     )
     elements = sum(v.size for v in p.leaves) + sum(prod(r.domain) for r in p.roots)
     quick = elements < QUICK_BELOW and not _draws(p)
-    return _compile(fn, specs, donate=(1, 2), quick=quick)
+    return _compile(fn, specs, donate=(1, 2), quick=quick, workers=p.workers)
 
 
 def _draws(p: Pass) -> bool:
@@ -80,7 +87,9 @@ def _draws(p: Pass) -> bool:
     return any(e.name == "iota_2x32_shape" for e in p.equations)
 
 
-def compile_close(root: Root, shape: tuple[int, ...], slots: int) -> Kernel:
+def compile_close(
+    root: Root, shape: tuple[int, ...], slots: int, workers: int = 1
+) -> Kernel:
     """Compile what joins the workers' accumulators, in order, and finishes them."""
     assert root.eqn is not None
     eqn, rule = root.eqn, root.reduction
@@ -92,7 +101,8 @@ def compile_close(root: Root, shape: tuple[int, ...], slots: int) -> Kernel:
         return list(rule.finish(eqn, total))
 
     parts = ([_accumulators(root, shape)] * slots,)
-    return _compile(close, parts, donate=(), quick=prod(shape) < QUICK_BELOW)
+    quick = prod(shape) < QUICK_BELOW
+    return _compile(close, parts, donate=(), quick=quick, workers=workers)
 
 
 def compile_small(
@@ -153,6 +163,7 @@ def _compile(
     *,
     donate: tuple[int, ...],
     quick: bool,
+    workers: int = 1,
 ) -> Kernel:
     # a kernel is kept: its callbacks have the settings of the threads that run it
     with jax.enable_x64(True), unset(), warnings.catch_warnings():  # noqa: FBT003 (JAX's own signature)
@@ -161,12 +172,13 @@ def _compile(
             lowered = jax.jit(fn, donate_argnums=donate, keep_unused=True).lower(*specs)
         text = lowered.as_text()
         if "callback" in text:  # it does not say which function is called
-            return _compiled(lowered, quick=quick)
+            return _compiled(lowered, quick=quick, workers=1)
         digest = hashlib.sha256(text.encode()).digest()
-        key = (digest, quick, jax.config.jax_default_device)
+        key = (digest, quick, workers > 1, jax.config.jax_default_device)
         known = _alive.get(key)
         if known is None:
-            known = _alive[key] = _compiled(lowered, quick=quick)
+            known = _compiled(lowered, quick=quick, workers=workers)
+            _alive[key] = known
     return known
 
 
@@ -174,11 +186,12 @@ _alive: weakref.WeakValueDictionary[Any, Kernel] = weakref.WeakValueDictionary()
 """Kernels in use, by what they compute: passes that do the same share them."""
 
 
-def _compiled(lowered: Any, *, quick: bool) -> Kernel:
+def _compiled(lowered: Any, *, quick: bool, workers: int) -> Kernel:
     COUNTERS.compiles += 1
     compiled = lowered.compile(_QUICK if quick else None)
     analysis = compiled.memory_analysis()
-    return Kernel(compiled, int(getattr(analysis, "temp_size_in_bytes", 0)))
+    temp = int(getattr(analysis, "temp_size_in_bytes", 0))
+    return Kernel(compiled, temp, copies_of(compiled) if workers > 1 else None)
 
 
 class _Offsets:

@@ -126,7 +126,9 @@ class PreparedPass:
         key = (root, shape, slots)
         with self._lock, kernel_device(workers=self.p.workers):
             if key not in self._closers:
-                self._closers[key] = compile_close(self.p.roots[root], shape, slots)
+                self._closers[key] = compile_close(
+                    self.p.roots[root], shape, slots, self.p.workers
+                )
             return self._closers[key]
 
     def initial(self, root: int, shape: tuple[int, ...]) -> list[Any]:

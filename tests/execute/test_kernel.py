@@ -81,7 +81,7 @@ def test_each_worker_has_a_kernel_of_its_own_compiled_once():
     parts = [[X[:9].max(0)], [X[9:].max(0)]]
     found = []
     with kernel_device(workers=3), jax.enable_x64(True):
-        kernel = compile_close(p.roots[0], (8,), 2)
+        kernel = compile_close(p.roots[0], (8,), 2, workers=3)
         before = COUNTERS.compiles
         found += [kernel.call_of(worker)(parts)[0] for worker in (0, 1, 2, 1)]
     assert COUNTERS.compiles == before
@@ -120,12 +120,24 @@ def test_a_kernel_with_constants_is_loaded_wherever_jax_would_keep_them(
     try:
         with kernel_device(workers=2):
             spec = jax.ShapeDtypeStruct(X.shape, X.dtype)
-            kernel = _compile(lambda x: x + X, (spec,), donate=(), quick=False)
+            kernel = _compile(
+                lambda x: x + X, (spec,), donate=(), quick=False, workers=2
+            )
         with kernel_device(workers=2, worker=1):
             found = kernel.call_of(1)(X)
     finally:
         jax.config.update("jax_use_simplified_jaxpr_constants", before)
     np.testing.assert_array_equal(np.asarray(found), X + X)
+
+
+def test_a_kernel_that_sorts_is_loaded_for_others_after_it_has_run():
+    spec = jax.ShapeDtypeStruct(X.shape, X.dtype)
+    with kernel_device(workers=2):
+        kernel = _compile(jnp.sort, (spec,), donate=(), quick=True, workers=2)
+        kernel.call_of(0)(X)
+    with kernel_device(workers=2, worker=1):
+        found = kernel.call_of(1)(X)
+    np.testing.assert_array_equal(np.asarray(found), np.sort(X))
 
 
 @pytest.mark.parametrize(
