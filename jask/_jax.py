@@ -51,6 +51,11 @@ from jax.extend.core import (
     primitives,
 )
 from jaxlib import xla_client
+from jaxlib.mlir.dialects import builtin as _builtin, mhlo as _mhlo
+
+_LOADED = (_builtin, _mhlo)
+"""What JAX would import where it first lowers something. After a Ctrl-C within such an
+import nothing can be lowered any more: a dialect cannot be registered twice."""
 
 __all__ = [
     "ALL_PRIMITIVES",
