@@ -85,10 +85,8 @@ def map(f: Callable[..., Any], xs: Any) -> Any:  # noqa: A001 - as in jax.lax
     mapped = _Mapped(function, len(consts), len(leaves))
     if not function.loops:
         return jax.tree.unflatten(outer, _apply(mapped, f, consts, leaves))
-    blocks = [
-        _apply(mapped, f, consts, [_slice(x, a, b) for x in leaves])
-        for a, b in _blocks(length, _bytes(function, leaves))
-    ]
+    spans = _blocks(length, _bytes(function, leaves))
+    blocks = [_apply(mapped, f, consts, part) for part in _parts(leaves, spans)]
     return jax.tree.unflatten(outer, _joined(blocks))
 
 
@@ -280,10 +278,10 @@ class _Walk:
         count = len(carry)
         spans = _blocks(self.length, _bytes(self.function, self.leaves, count))
         made = []
-        for a, b in reversed(spans) if self.reverse else spans:
+        walked = list(zip(spans, _parts(self.leaves, spans), strict=True))
+        for (a, b), part in reversed(walked) if self.reverse else walked:
             steps = _Steps(self.function, len(self.consts), count, b - a, self.reverse)
-            parts = [_slice(x, a, b) for x in self.leaves]
-            out = _apply(steps, self.name, self.consts, [*carry, *parts])
+            out = _apply(steps, self.name, self.consts, [*carry, *part])
             carry = out[:count]
             made.append(out[count:])
         return carry, _joined(made[::-1] if self.reverse else made)
@@ -380,11 +378,23 @@ def _blocks(length: int, row: int) -> list[tuple[int, int]]:
     return [(a, min(a + rows, length)) for a in range(0, length, rows)] or [(0, 0)]
 
 
-def _slice(x: Any, start: int, stop: int) -> Any:
-    if (start, stop) == (0, jax.typeof(x).shape[0]):
-        return x
-    static = {"start_index": start, "limit_index": stop, "axis": 0}
-    return apply(jax.lax.slice_in_dim, x, name="slice", static=static)
+def _parts(
+    leaves: Sequence[Any], spans: Sequence[tuple[int, int]]
+) -> list[tuple[Any, ...]]:
+    """Return the rows of each block.
+
+    Those of one array are the results of one operation: their cotangents are joined,
+    where those of slices would be padded with zeros and added.
+    """
+    if len(spans) == 1 or not leaves:
+        return [tuple(leaves)] * len(spans)
+    static = {"sizes": tuple(b - a for a, b in spans)}
+    cut = [apply(_split, x, name="split", static=static) for x in leaves]
+    return list(zip(*cut, strict=True))
+
+
+def _split(x: Any, sizes: tuple[int, ...]) -> Any:
+    return jax.lax.split(x, sizes)
 
 
 def _joined(blocks: Sequence[Sequence[Any]]) -> list[Any]:
