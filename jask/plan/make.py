@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from jask.errors import MemoryBudgetError
 from jask.plan.axes import Links, make_pass
+from jask.plan.cut import Cuts
 from jask.plan.decide import Decider
 from jask.plan.follow import unstored
 from jask.plan.ir import Limits, Pass, Place, Plan
@@ -85,11 +86,15 @@ def _decided(
             natural: Place = "disk" if out.nbytes > limits.small else "memory"
             places[out] = wanted.get(out, natural)
         decided = Decider(program, places, limits, Links(program), cautious=cautious)
-        before = len(program.equations)
-        online_softmax(program, lambda maximum: maximum.outputs[0] in decided.cut)
-        joined = len(program.equations) != before
-        if not joined and not turn_stages(program, decided.cut):
+        if not _rewritten(program, decided.cut):
             return decided
+
+
+def _rewritten(program: Program, cut: Cuts) -> bool:
+    """Join what is beside a maximum, or turn stages; return whether anything was."""
+    before = len(program.equations)
+    online_softmax(program, lambda maximum: maximum.outputs[0] in cut)
+    return len(program.equations) != before or turn_stages(program, cut)
 
 
 def _attempt(decided: Decider, wanted: Mapping[Var, Place]) -> tuple[Plan, int]:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 from jask.geometry.box import Box
-from jask.trace.ir import Equation, Var
+from jask.trace.ir import Equation
 
 type Kind = Literal["map", "reduce", "scan", "whole", "indexed"]
 """`map`: any box; `reduce`, `scan`: can also end a pass; `whole`: needs some axes whole
@@ -239,11 +239,6 @@ def bind(eqn: Equation, *operands: Any, **changed: Any) -> Any:
     return eqn.primitive.bind(*operands, **{**eqn.params, **changed})
 
 
-def is_scalar(atom: Any) -> bool:
-    """Return whether an atom has no axes."""
-    return not atom.shape
-
-
 __all__ = [
     "REFUSALS",
     "RULES",
@@ -254,9 +249,7 @@ __all__ = [
     "Rule",
     "Scan",
     "Staged",
-    "Var",
     "bind",
-    "is_scalar",
     "refuse",
     "register",
 ]

@@ -122,11 +122,6 @@ class RawStore:
         """Where in the file the first element starts."""
         return self._offset
 
-    @property
-    def foreign(self) -> bool:
-        """Whether the file has the other byte order than this machine."""
-        return self._foreign
-
     def read(self, box: Box, buffer: Array) -> None:
         """Fill `buffer`, a C-contiguous array of the box's shape and this dtype."""
         require_fit(self, box, buffer)

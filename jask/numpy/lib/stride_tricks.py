@@ -39,6 +39,11 @@ def sliding_window_view(
         Each axis shorter by the window's length less one, and one axis more for each
         of `axis`. Reads nothing until a value is asked for; then streams in one pass.
 
+    Raises
+    ------
+    ValueError
+        If a window is longer than its axis, or there are not as many lengths as axes.
+
     Examples
     --------
     >>> import jask
