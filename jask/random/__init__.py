@@ -7,9 +7,9 @@ noise, dropout and initial values larger than memory are made where they are use
 1. Keys are JAX's own and stay in memory: `key`, `split`, `fold_in` and the like.
 2. A sampler is a lazy operation on its key and its array parameters; it works under
    jit, grad and vmap (over keys, too), and a program is the same for all keys.
-3. What the samplers are made of streams; `poisson`, `binomial`, `multinomial`, which
-   loop over the whole array until its last element is done, and permutations, which
-   sort it, run in memory.
+3. What the samplers are made of streams; permutations sort in rounds, and `poisson`,
+   `binomial`, `multinomial`, which loop over the whole array until its last element is
+   done, run in memory.
 
 The bits are those of `jax_threefry_partitionable=True`, JAX's default; `out_sharding=`
 is not a parameter. JAX's other generators work, too; `rbg` runs in memory.
@@ -152,7 +152,7 @@ pareto = _sampler(
     "2.0, (4,) -> shape=(4,), dtype=float32",
 )
 permutation = _sampler(
-    "permutation", "A random order of rows", "5 -> shape=(5,), dtype=int32", whole=True
+    "permutation", "A random order of rows", "5 -> shape=(5,), dtype=int32"
 )
 poisson = _sampler(
     "poisson",

@@ -28,6 +28,7 @@ DRAWS = {
     "bernoulli": lambda r: r.bernoulli(KEY, 0.25, SHAPE),
     "randint": lambda r: r.randint(KEY, SHAPE, 0, 100, "int32"),
     "exponential": lambda r: r.exponential(KEY, SHAPE, "float32"),
+    "permutation": lambda r: r.permutation(KEY, 120_000),
 }
 
 

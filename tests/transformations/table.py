@@ -44,7 +44,7 @@ NOTES = """
 ## Good to know
 
 - Plain `jax.value_and_grad`, run eagerly, evaluates the value first, and then the
-  gradient of each use of an in-memory parameter by itself. Under `jax.jit`, and with
+  gradients of all in-memory parameters together. Under `jax.jit`, and with
   `jask.value_and_grad`, all of it is one evaluation that reads each source once.
 - Operations on disk arrays keep no residuals: what the way back needs is computed again
   from the operands. `jax.checkpoint` works, and changes little.
