@@ -14,10 +14,11 @@ Memory: a few blocks.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -40,6 +41,9 @@ BLOCKS = 6
 
 SMALL = 1 << 20
 """Bytes up to which a result stays in memory, if that is an eighth of the budget."""
+
+INDEX = np.dtype(np.int64)
+"""Type of positions."""
 
 type Span = tuple[int, int]
 type Array = np.ndarray[Any, Any]
@@ -81,8 +85,7 @@ def select(rows: Readable, mask: Readable, settings: Settings) -> Any:
     step = max(1, block // (wide * rows.dtype.itemsize + 8))
     with LEDGER.claim(BLOCKS * block, settings.memory_budget):
         chosen = _count(mask, _spans(length, step))
-        result = _Result((chosen.total, width), rows.dtype, settings)
-        with result:
+        with _Result((chosen.total, width), rows.dtype, settings) as result:
             for first, holds, place in chosen.blocks():
                 low, high = _ends(holds)
                 for span in _spans(width, wide):
@@ -115,8 +118,7 @@ def place(rows: Readable, mask: Readable, values: Readable, settings: Settings) 
                 f"got {values.shape[0]}."
             )
             raise ValueError(msg)
-        result = _Result(rows.shape, rows.dtype, settings)
-        with result:
+        with _Result(rows.shape, rows.dtype, settings) as result:
             for i, span in enumerate(chosen.spans):
                 given = (chosen.starts[i], chosen.starts[i + 1])
                 holds = _holds(mask, span) if given[0] < given[1] else None
@@ -145,20 +147,15 @@ def positions(mask: Readable, shape: tuple[int, ...], settings: Settings) -> lis
     step = max(1, block // (8 * (len(shape) + 1)))
     with LEDGER.claim(BLOCKS * block, settings.memory_budget):
         chosen = _count(mask, _spans(prod(shape), step))
-        results: list[_Result] = []
-        try:
-            while len(results) < len(shape):
-                results.append(_Result((chosen.total,), np.dtype(np.int64), settings))
+        with ExitStack() as stack:
+            results = [
+                stack.enter_context(_Result((chosen.total,), INDEX, settings))
+                for _ in shape
+            ]
             for first, holds, place in chosen.blocks():
-                flat = np.flatnonzero(holds) + first
-                for result, index in zip(
-                    results, np.unravel_index(flat, shape), strict=True
-                ):
+                indices = np.unravel_index(np.flatnonzero(holds) + first, shape)
+                for result, index in zip(results, indices, strict=True):
                     result.write(Box.of([place]), index)
-        except BaseException:
-            for result in results:
-                result.close()
-            raise
         return [result.store() for result in results]
 
 
@@ -191,8 +188,9 @@ class _Result:
         """Remove what was gathered."""
         self._to.close()
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         """Start."""
+        return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         """Remove what was gathered if something failed."""
