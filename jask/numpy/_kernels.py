@@ -181,9 +181,16 @@ def count_nonzero(x: Value, *, axis: Any, keepdims: bool) -> Value:
 
 
 def searchsorted(x1: Value, x2: Value, sorter: Value, *, side: str) -> Value:
-    """Return where each of `x2` would be inserted in the sorted `x1`, as int64."""
-    small = x1.size * max(jnp.size(x2), 1) <= 2**27
-    method = "compare_all" if small else "scan"
+    """Return where each of `x2` would be inserted in the sorted `x1`, as int64.
+
+    A search by halves is a loop that streams over `x2`. It is faster than a comparison
+    with all from some forty elements of `x1` on (2**20 queries, 128 elements: 21 ms of
+    processor time, not 345), which in turn may stream over a long `x1`.
+    """
+    length, pairs = x1.size, x1.size * max(jnp.size(x2), 1)
+    long = length > 2**20 and pairs <= 2**27
+    compare = length <= 32 or pairs <= 2**16 or long
+    method = "compare_all" if compare else "scan"
     found = jnp.searchsorted(x1, x2, side=side, sorter=sorter, method=method)
     return found.astype(index_dtype())
 

@@ -189,8 +189,8 @@ def searchsorted(
     Returns
     -------
     array
-        The shape of `x2`; int64. Streams both while `x1.size * x2.size` is at most
-        2**27; beyond that it needs them in memory.
+        The shape of `x2`; int64. Streams `x2`; `x1` must fit the memory budget, unless
+        it has over 2**20 elements and `x1.size * x2.size` is at most 2**27.
 
     Examples
     --------

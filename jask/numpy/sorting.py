@@ -25,7 +25,8 @@ def sort(
     Returns
     -------
     array
-        The shape and dtype of `x`. The sorted axis must fit a tile.
+        The shape and dtype of `x`. An axis that does not fit memory is sorted in
+        scratch, in two readings and writings.
 
     Examples
     --------
@@ -60,7 +61,8 @@ def argsort(
     Returns
     -------
     array
-        The shape of `x`; int64. The sorted axis must fit a tile.
+        The shape of `x`; int64. An axis that does not fit memory is sorted in scratch,
+        in two readings and writings.
 
     Examples
     --------

@@ -7,9 +7,10 @@ noise, dropout and initial values larger than memory are made where they are use
 1. Keys are JAX's own and stay in memory: `key`, `split`, `fold_in` and the like.
 2. A sampler is a lazy operation on its key and its array parameters; it works under
    jit, grad and vmap (over keys, too), and a program is the same for all keys.
-3. What the samplers are made of streams; permutations sort in rounds, and `poisson`,
-   `binomial`, `multinomial`, which loop over the whole array until its last element is
-   done, run in memory.
+3. Samplers stream. `poisson` and `binomial` reject until the last element is done: the
+   blocks are drawn once to count how often, and once more to draw so often.
+   Permutations sort; what does not fit memory is sorted in scratch. `multinomial`,
+   `orthogonal` and `multivariate_normal`'s factors need their operands in memory.
 
 The bits are those of `jax_threefry_partitionable=True`, JAX's default; `out_sharding=`
 is not a parameter. JAX's other generators work, too; `rbg` runs in memory.
@@ -49,7 +50,6 @@ binomial = _sampler(
     "binomial",
     "Successes of n trials",
     "9.0, 0.3, (4,) -> shape=(4,), dtype=float32",
-    whole=True,
 )
 bits = _sampler(
     "bits", "Bits, as unsigned integers", "(2, 3) -> shape=(2, 3), dtype=uint32"
@@ -158,7 +158,6 @@ poisson = _sampler(
     "poisson",
     "Counts of rare events",
     "3.0, (4,) -> shape=(4,), dtype=int32",
-    whole=True,
 )
 rademacher = _sampler(
     "rademacher", "Signs, 1 or -1", "(2, 3) -> shape=(2, 3), dtype=int32"

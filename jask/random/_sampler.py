@@ -16,6 +16,7 @@ import numpy as np
 
 from jask.hijax.apply import apply
 from jask.numpy._table import as_dtype, check_operand, finish, is_array, is_wide
+from jask.trace.flatten import STEADY
 from jask.trace.keys import is_key
 
 type Sampler = Callable[..., Any]
@@ -127,6 +128,10 @@ def _by_name(model: Sampler) -> Sampler:
     """Return a sampler that takes its arrays in a dict."""
 
     def named(arrays: dict[str, Any], **static: Any) -> Any:
-        return model(**arrays, **static)
+        def drawn(arrays: dict[str, Any]) -> Any:
+            return model(**arrays, **static)
+
+        drawn.__name__ = STEADY
+        return jax.jit(drawn)(arrays)
 
     return named

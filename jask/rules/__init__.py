@@ -12,6 +12,7 @@ from jask.rules import (
     cumulative as cumulative,
     elementwise as elementwise,
     gather as gather,
+    loops as loops,
     moments as moments,
     random as random,
     reduce as reduce,

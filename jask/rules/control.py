@@ -2,7 +2,8 @@
 
 Functions called by a primitive are inlined when the program is built, so they have
 neither rule nor refusal. Loops and branches choose at run time what they do; they run
-as one step with their operands in memory.
+as one step with their operands in memory, except for loops that `loops` finds to
+treat all rows alike.
 """
 
 from jask.rules._table import refuse
@@ -28,7 +29,7 @@ derivatives, what a generator does with random keys. (`custom_lin` exists only w
 JAX differentiates.)"""
 
 refuse(
-    ["while", "scan", "cond"],
+    ["while", "steady_while", "scan", "cond"],
     reason="what a loop or branch does is decided at run time",
 )
 refuse(

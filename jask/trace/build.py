@@ -8,7 +8,7 @@
 4. What the outputs do not need is dropped; the rest is numbered.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,15 @@ from jask.trace.ir import Atom, Equation, Literal, Program, Var
 from jask.trace.simplify import COMPOSED, SIMPLIFIERS, producer_of
 from jask.trace.structure import WIDTH, Key, LeafSpec, Structure, structure
 
-__all__ = ["Key", "LeafSpec", "Structure", "build", "drop_dead", "structure"]
+__all__ = [
+    "Key",
+    "LeafSpec",
+    "Structure",
+    "build",
+    "build_function",
+    "drop_dead",
+    "structure",
+]
 
 SMALL = 4096
 """Constants up to this many bytes are merged by value."""
@@ -181,6 +189,23 @@ def drop_dead(program: Program) -> None:
     for number, eqn in enumerate(program.equations):
         eqn.number = number
     program.constants = {v: a for v, a in program.constants.items() if v in live}
+
+
+def build_function(function: Callable[..., Any], specs: Sequence[Spec]) -> Program:
+    """Return the program of a function of arrays of these shapes and dtypes.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, numpy as np
+    >>> build_function(lambda x: (jnp.sin(x),), [((3,), np.dtype("f4"))]).equations
+    [sin((3,)) -> (3,)]
+    """
+    builder = _Builder()
+    leaves = [builder.leaf(LeafSpec(*spec, "memory")) for spec in specs]
+    operation = Operation(function, "function", x64=True)
+    builder.program.outputs = builder.call(operation, leaves)
+    drop_dead(builder.program)
+    return builder.program
 
 
 def build(

@@ -47,6 +47,13 @@ CALLS: Mapping[str, str] = {
 }
 """Primitives that only run a jaxpr on their operands, and the parameter it is in."""
 
+STEADY = "jask_steady_loops"
+"""Name of a jitted function in whose loops no element wants to go on again, once it did
+not (see `rules.loops`)."""
+
+STEADY_LOOP = "steady_while"
+"""Name of a `while` in such a function."""
+
 IDENTITIES = frozenset(
     {
         "copy",
@@ -146,6 +153,7 @@ class _Flattener:
         self.out = Template()
         self.interned: dict[int, tuple[Any, Ref]] = {}
         self.line: str | None = None
+        self.steady = False
 
     def slot(self) -> int:
         self.out.slots += 1
@@ -197,6 +205,12 @@ class _Flattener:
 
     def call(self, eqn: Any, inner: Any, inputs: Sequence[Ref]) -> Sequence[Ref]:
         """Append the steps of a call; those of JAX's own functions have its line."""
+        if eqn.params.get("name") == STEADY and not self.steady:
+            self.steady = True
+            try:
+                return self.call(eqn, inner, inputs)
+            finally:
+                self.steady = False
         if self.line is not None or not _jax.is_library(inner):
             return self.run(inner, inputs)
         self.line = _jax.source_line(eqn)
@@ -213,6 +227,8 @@ class _Flattener:
                 f"got {name} at {source or 'an unknown line'}"
             )
             raise UnsupportedPrimitiveError(msg)
+        if name == "while" and self.steady:
+            name = STEADY_LOOP
         params = dict(eqn.params)
         if "weak_type" in params:
             params["weak_type"] = False

@@ -50,6 +50,8 @@ CLOSE: dict[str, tuple[Any, ...]] = {
 
 SLOW: dict[str, tuple[Any, ...]] = {
     "ball": (3, 2, (32,)),
+    "binomial": (9.0, 0.3, (32,)),
+    "poisson": (A, EVEN),
     "beta": (A, A, EVEN),
     "chisquare": (A, EVEN),
     "dirichlet": (A[:4], (32,)),
@@ -58,16 +60,14 @@ SLOW: dict[str, tuple[Any, ...]] = {
     "loggamma": (A, EVEN),
     "t": (A, EVEN),
 }
-"""Samplers made from gamma numbers, whose loops XLA compiles for seconds."""
+"""Samplers that reject, or of gamma numbers, whose loops XLA compiles for seconds."""
 
 WHOLE: dict[str, tuple[Any, ...]] = {
-    "binomial": (9.0, 0.3, SHAPE),
     "choice": (29, (7,), False),
     "multinomial": (5.0, jnp.ones(3, np.float32) / 3),
     "multivariate_normal": (jnp.zeros(2, np.float32), jnp.eye(2, dtype=np.float32)),
     "orthogonal": (4,),
     "permutation": (29,),
-    "poisson": (A, EVEN),
 }
 """Samplers that need an array whole."""
 

@@ -14,6 +14,7 @@ from jask.trace.counters import COUNTERS
 
 KEY = jax.random.key(3)
 SHAPE = (613, 1009)
+WEIGHTS = jax.numpy.asarray([0.1, 0.2, 0.3, 0.4], "float32")
 
 
 def dropout(key: Any, x: Any, rate: float) -> Any:
@@ -28,7 +29,10 @@ DRAWS = {
     "bernoulli": lambda r: r.bernoulli(KEY, 0.25, SHAPE),
     "randint": lambda r: r.randint(KEY, SHAPE, 0, 100, "int32"),
     "exponential": lambda r: r.exponential(KEY, SHAPE, "float32"),
+    "poisson": lambda r: r.poisson(KEY, 3.5, SHAPE),
     "permutation": lambda r: r.permutation(KEY, 120_000),
+    "chosen": lambda r: r.choice(KEY, 300_000, (200_000,), replace=False),
+    "chosen by weights": lambda r: r.choice(KEY, 4, SHAPE, p=WEIGHTS),
 }
 
 
