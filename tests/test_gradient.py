@@ -39,6 +39,7 @@ def reference(argnums=0):
 def same(got, want):
     for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         assert g.dtype == w.dtype
+        # float32 gradients, summed in another order
         np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-6)
 
 
@@ -85,6 +86,7 @@ def test_the_gradient_of_a_file_is_written_beside_it(x, y, tmp_path):
     path = tmp_path / "x.npy.grad"
     assert g.filename == str(path)
     with path.open("rb") as file:
+        # float32 gradients, summed in another order
         np.testing.assert_allclose(np.load(file), reference(1)[1], rtol=1e-4, atol=1e-6)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["x.npy", "x.npy.grad"]
 

@@ -52,12 +52,14 @@ def computed(p: Pass, arrays: Any, index: tuple[int, ...]) -> list[Any]:
 def test_a_map_makes_the_block_of_its_tile():
     p = traced(lambda x: jnp.exp(x[1:]) - x[:-1], X).tiled((100, 8))
     ((block,),) = computed(p, [X], (2, 0))
+    # float32 functions of XLA and NumPy differ in the last bits
     np.testing.assert_allclose(block, np.exp(X[201:301]) - X[200:300], atol=1e-6)
 
 
 def test_a_fold_adds_its_tile_to_what_it_was_given():
     p = traced(lambda x: jnp.sum(x, 0), X).tiled({3000: 500, 8: 8})
     ((total,),) = computed(p, [X], tuple(5 if n == 3000 else 0 for n in p.grid))
+    # float32 sums, added up in another order
     np.testing.assert_allclose(total, X[2500:].sum(0, dtype="f8"), rtol=1e-6)
     (root,) = p.roots
     domain = tuple(500 if n == 3000 else n for n in root.domain)
@@ -155,6 +157,7 @@ def test_a_scan_hands_on_its_carry():
     p = traced(lambda x: jnp.cumsum(x, 0), X).tiled((1000, 8))
     ((block, carry, *_),) = computed(p, [X], (1, 0))
     right = X[1000:2000].cumsum(0, dtype="f8")
+    # float32 running sums beside double precision
     np.testing.assert_allclose(block, right, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(carry.reshape(-1), right[-1], rtol=1e-4, atol=1e-4)
 
@@ -174,6 +177,7 @@ def test_a_long_chain_with_barriers_has_the_values_of_one_without(length: int):
 
     p = traced(chain, X).tiled((3000, 8))
     ((block,),) = computed(p, [X], (0, 0))
+    # float32 beside double precision, in a contracting chain
     np.testing.assert_allclose(block, chain(X.astype("f8")), rtol=1e-6)
 
 
@@ -193,4 +197,5 @@ def test_what_has_no_rule_is_computed_whole():
     whole = next(r for r in p.roots if r.kind == "opaque")
     k = p.roots.index(whole)
     made = computed(p, [X], ())[k]
+    # a float32 factorisation, by another algorithm
     np.testing.assert_allclose(np.abs(made[-1]), np.abs(np.linalg.qr(X)[1]), rtol=1e-3)

@@ -127,4 +127,5 @@ def test_gradients_through_a_batch_are_those_of_jax(long_file: Path) -> None:
     with jask.config(memory_budget=2 * 10**6):
         got = jax.grad(loss)(w, x)
     part = np.repeat(np.arange(8.0)[:, None], WIDTH, 1)
+    # float32 sums, added up in another order
     np.testing.assert_allclose(got, 2 * part.T @ (part @ np.ones(WIDTH)), rtol=1e-6)

@@ -63,6 +63,7 @@ def test_a_second_file_of_the_same_shape_compiles_nothing(
         after = COUNTERS.snapshot()
     for stage in ("traces", "plans", "compiles"):
         assert after[stage] == before[stage], stage
+    # float32 sums, added up in another order
     np.testing.assert_allclose(out, standardise(2 * x), rtol=1e-4, atol=1e-5)
 
 
@@ -155,6 +156,7 @@ def test_a_cached_small_evaluation_uses_the_plan_it_has(tmp_path: Path, x: np.nd
     again = evaluate(call(total, node), [InMemory()])[0]
     assert COUNTERS.plans == plans
     assert first.tobytes() == again.tobytes()
+    # float32 sums, added up in another order
     np.testing.assert_allclose(first, jax.jit(total)(x), rtol=1e-5)
 
 
@@ -236,6 +238,7 @@ def test_the_budget_that_an_error_names_would_do(tmp_path: Path, name: str):
     with jask.config(memory_budget=budget):
         (found,) = evaluate(nodes, [InMemory()])
     right = GREEDY[name](jnp.asarray(x))
+    # float32 sums, added up in another order
     np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-5)
 
 

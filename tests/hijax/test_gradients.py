@@ -59,6 +59,7 @@ def test_a_gradient_belongs_beside_its_file(way, f, x):
     assert f"file='{x.filename}.grad'" in repr(g)
     with pathlib.Path(g.filename).open("rb") as file:
         saved = np.load(file)
+    # float32 gradients, summed in another order
     np.testing.assert_allclose(saved, right(f), rtol=1e-5)
     np.testing.assert_allclose(np.asarray(g), right(f), rtol=1e-5)
 
@@ -67,6 +68,7 @@ def test_a_new_gradient_leaves_those_who_hold_the_old_one_alone(x):
     first = jax.grad(once)(x).persist()
     second = jax.grad(twice)(x).persist()
     assert first.filename == second.filename
+    # float32 gradients, summed in another order
     np.testing.assert_allclose(np.asarray(first), right(once), rtol=1e-5)
     np.testing.assert_allclose(np.asarray(second), right(twice), rtol=1e-5)
 
@@ -92,6 +94,7 @@ def test_a_folder_that_cannot_be_written_gets_no_gradient(x, monkeypatch):
     for way in ("grad", "jit of grad", "jask.grad"):
         g = WAYS[way](once)(x)
         assert g.filename is None
+        # float32 gradients, summed in another order
         np.testing.assert_allclose(np.asarray(g.persist()), right(once), rtol=1e-5)
     assert not [p for p in x.node.store.path.parent.iterdir() if "grad" in p.name]
 

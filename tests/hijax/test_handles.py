@@ -204,6 +204,7 @@ def test_disk_arrays_that_calls_return_outlive_their_arguments(late):
     made = [f(jask.from_numpy(a + F32(i)), late())[0] for i in range(8)]
     gc.collect()
     for i, x in enumerate(made):
+        # float32 functions of XLA and NumPy differ in the last bits
         np.testing.assert_allclose(np.asarray(x), np.sin(a + F32(i)), rtol=1e-6)
 
 
@@ -251,6 +252,7 @@ def test_two_thousand_training_steps_leave_nothing():
     w = jnp.zeros(3, F32)
     for _ in range(2000):
         w = step(w, x, y)
+    # gradient descent, stopped near its limit
     np.testing.assert_allclose(w, [1, 0, 0], atol=1e-3)
 
 

@@ -77,6 +77,7 @@ def test_scan_walks_and_stacks_disk_arrays(name, transform):
     want = CASES[name](jnp, jnp.asarray(A))
     for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         assert g.dtype == w.dtype
+        # float32 sums, added up in another order
         np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5)
 
 
@@ -130,6 +131,7 @@ def test_a_row_that_leaves_a_walk_can_be_mapped(tmp_path):
 def test_a_constant_can_be_walked():
     x = jask.from_numpy(A)
     add = jax.jit(lambda s: jax.lax.scan(lambda c, r: (c + r, None), s, x, length=6)[0])
+    # float32 sums, added up in another order
     np.testing.assert_allclose(add(x[0]), A[0] + A.sum(0), rtol=1e-5)
     np.testing.assert_allclose(add(x[1]), A[1] + A.sum(0), rtol=1e-5)
 

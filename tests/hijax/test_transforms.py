@@ -152,6 +152,7 @@ def test_a_transformation_agrees_with_jax_numpy(name):
     assert got_tree == jax.tree.structure(want)
     for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         assert g.dtype == w.dtype
+        # float32 gradients, summed in another order
         np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5)
 
 
@@ -170,6 +171,7 @@ def test_an_array_in_memory_may_stand_on_the_left(name, transform):
     want = [f(w, MEMORY.x), f(w, MEMORY.x), jnp.stack([f(w, MEMORY.x[0])] * 2)]
     for g, right in zip(got, want, strict=True):
         assert isinstance(g, jask.DiskArray)
+        # float32 gradients, summed in another order
         np.testing.assert_allclose(np.asarray(g), right, rtol=1e-5)
 
 
@@ -179,6 +181,7 @@ def test_a_gradient_with_an_array_in_memory_on_the_left():
 
     got = jax.jit(jax.grad(loss, (0, 1)))(W, DISK.x)
     for g, right in zip(got, jax.grad(loss, (0, 1))(W, MEMORY.x), strict=True):
+        # float32 gradients, summed in another order
         np.testing.assert_allclose(np.asarray(g), right, rtol=1e-4)
 
 
@@ -244,11 +247,13 @@ def test_a_loss_may_be_on_disk(transform):
     )
     assert isinstance(value, jask.DiskArray)
     for g, w in zip((value, *grads), (want_value, *want), strict=True):
+        # float32 gradients, summed in another order
         np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5)
 
 
 def test_second_derivatives_of_a_loss_on_disk():
     got = jax.hessian(lambda w: dnp.sum((DISK.x @ w) ** 2))(W)
+    # float32 gradients, summed in another order
     np.testing.assert_allclose(got, 2 * A.T @ A, rtol=1e-4)
 
 

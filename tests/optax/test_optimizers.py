@@ -142,6 +142,7 @@ def test_parameters_and_moments_can_be_saved_over_their_files(tmp_path: Path):
     want = expected(optax.adam(1e-3), 2, PARAMETERS, GRADIENTS)
     for key in want:
         saved = np.load(tmp_path / "p" / f"{key}.npy")
+        # float32 gradients, summed in another order
         np.testing.assert_allclose(saved, want[key], rtol=1e-5, atol=1e-6)
 
 
@@ -155,6 +156,7 @@ def test_other_optimisers_have_their_values_by_the_same_path(name: str):
     for _ in range(3):
         p, state = jask.persist(*step(disk, p, g, state))
     for key, want in expected(OTHERS[name](), 3, arrays, slopes).items():
+        # float32 gradients, summed in another order
         np.testing.assert_allclose(np.asarray(p[key]), want, rtol=1e-5, atol=1e-6)
 
 
@@ -206,6 +208,7 @@ def test_gradient_and_update_under_jit_never_write_the_gradient(
             assert moved.bytes_read == 6 * w.nbytes
             assert moved.bytes_written == 3 * w.nbytes
     assert losses == sorted(losses, reverse=True)
+    # float32 gradients, summed in another order
     np.testing.assert_allclose(np.asarray(w), train_in_memory(3), rtol=1e-4, atol=1e-5)
     assert not list(tmp_path.rglob("*.grad"))
 
@@ -227,6 +230,7 @@ def test_loss_gradient_and_update_are_one_sweep_when_evaluated_together(
     assert moved.bytes_read == 4 * w.nbytes
     assert moved.bytes_written == 3 * w.nbytes
     want = memory_loss(PARAMETERS["b"], GRADIENTS["b"])
+    # float32 gradients, summed in another order
     np.testing.assert_allclose(float(value), want, rtol=1e-5)
     np.testing.assert_allclose(np.asarray(w), train_in_memory(1), rtol=1e-5, atol=1e-6)
 
@@ -253,4 +257,5 @@ def test_a_jitted_step_whose_loss_stays_on_disk_is_one_sweep(
         assert moved.bytes_read == 4 * w.nbytes
         assert moved.bytes_written == 3 * w.nbytes
         assert value.shape == ()
+    # float32 gradients, summed in another order
     np.testing.assert_allclose(np.asarray(w), train_in_memory(3), rtol=1e-4, atol=1e-5)

@@ -98,6 +98,7 @@ def test_dropout_of_a_file_is_one_pass_and_reads_it_once(tmp_path: Path):
     assert plan.startswith("1 pass:")
     keep = np.asarray(jax.random.bernoulli(KEY, 0.6, SHAPE))
     want = np.where(keep, a / np.float32(0.6), np.float32(0))
+    # float32 sums, added up in another order
     np.testing.assert_allclose(np.load(tmp_path / "b.npy"), want, rtol=1e-6)
     assert COUNTERS.opaque_steps == before
 

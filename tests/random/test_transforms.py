@@ -62,6 +62,7 @@ def test_gradients_of_a_noisy_loss_agree_with_jax():
         jask.value_and_grad(jask_loss, (0, 1)),
     ):
         value, (dw, dx) = transformed(W, x, KEY)
+        # float32 gradients, summed in another order
         np.testing.assert_allclose(value, want[0], rtol=1e-5)
         np.testing.assert_allclose(dw, want[1][0], rtol=1e-4, atol=1e-6)
         np.testing.assert_allclose(np.asarray(dx), want[1][1], rtol=1e-4, atol=1e-6)
@@ -74,6 +75,7 @@ def test_gradients_pass_through_the_parameters_of_a_sampler():
 
     got = jask.grad(loss(jask.random, jnp.sum))(np.float32(0.5))
     want = jax.grad(loss(jax.random, jax.numpy.sum))(np.float32(0.5))
+    # float32 gradients, summed in another order
     np.testing.assert_allclose(np.asarray(got), want, rtol=1e-6)
 
 
@@ -90,6 +92,7 @@ def test_vmap_of_a_gradient_over_keys():
     x = jask.from_numpy(A)
     got = jax.vmap(jax.grad(jask_loss), (None, None, 0))(W, x, keys)
     want = jax.vmap(jax.grad(jax_loss), (None, None, 0))(W, A, keys)
+    # float32 gradients, summed in another order
     np.testing.assert_allclose(np.asarray(got), want, rtol=1e-4, atol=1e-5)
 
 
@@ -103,6 +106,7 @@ def test_a_scan_over_keys_draws_in_each_step():
 
     got = total(jask.random, jnp.mean, jask.materialize)
     want = total(jax.random, jax.numpy.mean, lambda x: x)
+    # float32 gradients, summed in another order
     np.testing.assert_allclose(got[0], want[0], rtol=1e-6)
     np.testing.assert_allclose(got[1], want[1], rtol=1e-6)
 
@@ -124,6 +128,7 @@ def test_gradients_with_respect_to_the_shape_of_a_gamma_distribution():
 
     got = jask.grad(lambda a: total(jask.random, a))(jask.from_numpy(a))
     want = jax.grad(lambda a: total(jax.random, a))(a)
+    # float32 gradients, summed in another order
     np.testing.assert_allclose(np.asarray(got), want, rtol=1e-4)
 
 
@@ -149,6 +154,7 @@ def test_dropout_in_a_training_step_reads_the_file_once(tmp_path: Path):
     assert (snapshot() - moved).bytes_written == 0
     assert COUNTERS.opaque_steps == before
     want = jax.value_and_grad(lambda w: loss(jax.random, jax.numpy, w, a, KEY))(w)
+    # float32 gradients, summed in another order
     np.testing.assert_allclose(value, want[0], rtol=1e-5)
     np.testing.assert_allclose(slope, want[1], rtol=1e-4, atol=1e-6)
 

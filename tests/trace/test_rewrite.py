@@ -54,6 +54,7 @@ def test_a_variance_becomes_one_fold_with_the_same_value(case, x64):
     tolerance = 1e-2 if case == "half precision" else 1e-5
     for got, want in zip(interpret(program, X), expected, strict=True):
         assert got.dtype == want.dtype
+        # a rewrite rounds in another order
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=1e-5)
 
 
@@ -62,6 +63,7 @@ def test_a_variance_of_doubles_is_one_fold_of_doubles():
     program = rewrite(program_for(lambda x: jnp.var(x, 0), x))
     (fold,) = [e for e in program.equations if e.name == "moments"]
     assert {v.dtype for v in fold.outputs} == {np.dtype("float64")}
+    # a rewrite rounds in another order
     np.testing.assert_allclose(interpret(program, x)[0], x.var(0), rtol=1e-9)
 
 
@@ -93,6 +95,7 @@ def test_what_only_looks_like_a_variance_stays(case):
     matches = names(program).count("moments")
     assert matches == (1 if case == "other axes" else 0)
     (got,) = interpret(program, SQUARE)
+    # a rewrite rounds in another order
     np.testing.assert_allclose(got, function(jnp.asarray(SQUARE)), rtol=1e-5)
 
 
@@ -127,6 +130,7 @@ def test_a_softmax_becomes_one_fold_with_the_same_value(case):
     assert "reduce_max" not in names(program)
     expected = jax.tree.leaves(function(jnp.asarray(X)))
     for got, want in zip(interpret(program, X), expected, strict=True):
+        # a rewrite rounds in another order
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
@@ -168,6 +172,7 @@ def test_a_product_reads_what_its_operand_transposes(function):
     program = rewrite(program_for(function, x))
     assert "transpose" not in names(program)
     (value,) = interpret(program, x)
+    # a rewrite rounds in another order
     np.testing.assert_allclose(value, function(jnp.asarray(x)), rtol=1e-6)
 
 
@@ -177,4 +182,5 @@ def test_a_transpose_that_reorders_the_result_stays():
     program = rewrite(program_for(function, x))
     assert "transpose" in names(program)
     (value,) = interpret(program, x)
+    # a rewrite rounds in another order
     np.testing.assert_allclose(value, function(jnp.asarray(x)), rtol=1e-6)

@@ -31,6 +31,7 @@ def right() -> Any:
 
 def agree(found: list[Any]) -> None:
     for g in found:
+        # float32 gradients, summed in another order
         np.testing.assert_allclose(np.asarray(g), right(), rtol=1e-4)
 
 

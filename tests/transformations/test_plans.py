@@ -78,6 +78,7 @@ def reads(f: Any, *args: Any) -> tuple[Any, float]:
 
 def same(got: Any, want: Any) -> None:
     for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        # float32 gradients, summed in another order
         np.testing.assert_allclose(np.asarray(g), w, rtol=1e-4, atol=1e-5)
 
 

@@ -23,6 +23,7 @@ def test_what_is_refused_has_a_form_that_works(row: Refusal) -> None:
     with pytest.raises(row.error, match=row.message):
         row.refused(jask.from_numpy(A))
     got = np.asarray(row.works(jask.from_numpy(A)))
+    # float32 gradients, summed in another order
     np.testing.assert_allclose(got, row.right(jnp.asarray(A)), rtol=1e-5)
 
 

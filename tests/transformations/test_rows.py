@@ -30,6 +30,7 @@ def step_on_disk(c: Any, row: Any) -> Any:
 def same(got: Any, want: Any) -> None:
     for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         assert g.dtype == w.dtype
+        # float32 gradients, summed in another order
         np.testing.assert_allclose(np.asarray(g), w, rtol=1e-4, atol=1e-5)
 
 
