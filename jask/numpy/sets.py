@@ -1,7 +1,7 @@
 """Set functions of the standard. Shapes depend on values: evaluated at the call.
 
-Without `size=` the operand is evaluated in memory (MemoryBudgetError if it does not
-fit); under a trace that is JAX's concretization error.
+Without `size=` the operand is evaluated at the call, in memory if it fits easily, and
+otherwise sorted in scratch; under a trace that is JAX's concretization error.
 """
 
 import operator
@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jask.numpy import _kernels
-from jask.numpy._engine import fetch, to_disk
-from jask.numpy._table import Array, Operand, call, check_operand
+from jask.numpy._engine import concrete, fetch, fits_easily, to_disk
+from jask.numpy._table import Array, Operand, call, check_operand, shape_of
+from jask.numpy._unique import Distinct
 
 
 class UniqueAll(NamedTuple):
@@ -57,7 +58,12 @@ def _unique(name: str, x: Operand, size: int | None, fill_value: Operand) -> Uni
         return UniqueAll(
             *call(_kernels.unique, x, fill_value, name=name, wide=True, size=length)
         )
-    (value,) = fetch(name, check_operand(name, x))
+    x = check_operand(name, x)
+    concrete(name, x)
+    if not (_is_simple(x) or fits_easily(x, x, x, x)):
+        found = Distinct(x, positions=name not in {"unique_values", "unique_counts"})
+        return _chosen(name, found)
+    (value,) = fetch(name, x)
     flat = value.reshape(-1)
     values, indices, inverse, counts = np.unique(
         flat,
@@ -72,6 +78,23 @@ def _unique(name: str, x: Operand, size: int | None, fill_value: Operand) -> Uni
         to_disk(indices.astype(wide)),
         to_disk(inverse.reshape(value.shape).astype(wide)),
         to_disk(counts.astype(wide)),
+    )
+
+
+def _is_simple(x: Operand) -> bool:
+    """Return whether an operand is a Python number, or has no elements or axes."""
+    shape = shape_of(x)
+    return not shape or 0 in shape
+
+
+def _chosen(name: str, found: Distinct) -> UniqueAll:
+    """Return what a function of this name returns; the rest stays None."""
+    every = name == "unique_all"
+    return UniqueAll(
+        found.values(),
+        found.indices() if every else None,
+        found.inverse() if every or name == "unique_inverse" else None,
+        found.counts() if every or name == "unique_counts" else None,
     )
 
 
@@ -93,7 +116,7 @@ def unique_all(
     -------
     UniqueAll
         `values`, `indices`, `inverse_indices` (in the shape of `x`), `counts`.
-        Evaluated at the call, in memory, unless `size` is given.
+        Evaluated at the call, in scratch if `x` is large, unless `size` is given.
 
     Examples
     --------
@@ -122,7 +145,8 @@ def unique_counts(
     Returns
     -------
     UniqueCounts
-        `values` and `counts`. Evaluated at the call, in memory, unless `size` is given.
+        `values` and `counts`. Evaluated at the call, in scratch if `x` is large, unless
+        `size` is given.
 
     Examples
     --------
@@ -153,7 +177,7 @@ def unique_inverse(
     -------
     UniqueInverse
         `values` and `inverse_indices` (in the shape of `x`). Evaluated at the call,
-        in memory, unless `size` is given.
+        in scratch if `x` is large, unless `size` is given.
 
     Examples
     --------
@@ -183,8 +207,8 @@ def unique_values(
     Returns
     -------
     array
-        One axis; the dtype of `x`. Evaluated at the call, in memory, unless `size` is
-        given.
+        One axis; the dtype of `x`. Evaluated at the call, in scratch if `x` is large,
+        unless `size` is given.
 
     Examples
     --------

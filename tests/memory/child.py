@@ -84,6 +84,7 @@ FAMILIES: dict[str, Callable[[Any], Any]] = {
     "permutation": lambda x: jask.random.permutation(jax.random.key(0), x.size // 4),
     "digitize": lambda x: jnp.digitize(x, np.linspace(-1, 1, 99, dtype="float32")),
     "histogram": lambda x: jnp.histogram(x, 64)[0],
+    "distinct": lambda x: jnp.unique_counts(x).counts,
     "counts": lambda x: jnp.bincount(jnp.astype(x, jnp.int32), length=100),
     "elements by a mask": lambda x: x[x >= 0],
     "rows by a mask": lambda x: _rows(x)[_rows(x)[:, 3] >= 0],
