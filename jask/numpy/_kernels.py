@@ -4,6 +4,8 @@ They take in-memory arrays and never see a DiskArray. Each says where it differs
 `jax.numpy`; the differences are rows of docs/deviations.md.
 """
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -278,9 +280,11 @@ OPERAND = _OperandMark()
 """Stands for an operand among the constants of a lifted call."""
 
 
-def spacing(start: Value, stop: Value, *, gaps: int) -> Value:
+def spacing(start: Value, stop: Value, *, gaps: int, dtype: Any) -> Value:
     """Return the distance between values of a linspace; NaN when there is none."""
-    return (stop - start) / gaps if gaps > 0 else (stop - start) * jnp.nan
+    work = jnp.promote_types(dtype, jnp.float64)  # to be rounded once
+    size = jnp.asarray(stop, work) - jnp.asarray(start, work)
+    return (size / gaps if gaps > 0 else size * jnp.nan).astype(dtype)
 
 
 def eye(k: Value, *, shape: tuple[int, int], dtype: Any) -> Value:
@@ -307,6 +311,17 @@ def nonzero(x: Value, *, size: int, fill_value: Any) -> tuple[Value, ...]:
     return tuple(i.astype(index_dtype()) for i in found)
 
 
+def of_indices(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose results, which are indices, are int64."""
+
+    @functools.wraps(function)
+    def wide(*args: Any, **options: Any) -> Any:
+        found = function(*args, **options)
+        return jax.tree.map(lambda i: i.astype(index_dtype()), found)
+
+    return wide
+
+
 def unique(x: Value, fill_value: Value, *, size: int) -> tuple[Value, ...]:
     """Return `size` distinct elements, where they are first, inverse and counts."""
     found = jnp.unique_all(x, size=size, fill_value=fill_value)
@@ -321,6 +336,18 @@ def repeat(x: Value, *, count: int, axis: int) -> Value:
     )
     shape = (*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :])
     return wide.reshape(shape)
+
+
+def repeat_to(x: Value, counts: Value, *, axis: int, length: int) -> Value:
+    """Return each element repeated, cut off or filled up to a length."""
+    return jnp.repeat(x, jnp.asarray(counts), axis=axis, total_repeat_length=length)
+
+
+def spread_about(
+    x: Value, mean: Value, where: Value, *, function: Any, **options: Any
+) -> Value:
+    """Return a variance or standard deviation about a known mean."""
+    return function(x, mean=mean, where=where, **options)
 
 
 FEW = 32

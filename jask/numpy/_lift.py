@@ -73,21 +73,25 @@ def lifted(
     *,
     module: str,
     first: tuple[str, ...] = (),
+    wide: bool = False,
     **defaults: Any,
 ) -> Function:
     """Return a `jax.numpy` function as a lazy function of DiskArrays.
 
     `first` names the parameters that the standard takes by position only, `defaults`
-    are the standard's where `jax.numpy` has others of the same meaning.
+    are the standard's where `jax.numpy` has others of the same meaning; `wide` says
+    that the result is indices, int64 always.
     """
     known = function.__name__
     signature = _standard(inspect.signature(function), first, defaults)
     traced = operand_names(signature)
+    if wide:
+        function = _kernels.of_indices(function)
 
     @functools.wraps(function)
     def lazy(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
-        return call_bound(function, known, bound, traced)
+        return call_bound(function, known, bound, traced, wide=wide)
 
     return _dressed(
         lazy, known, signature, module, _doc(known, signature, summary, example, _LAZY)
@@ -189,6 +193,8 @@ def call_bound(
     name: str,
     bound: inspect.BoundArguments,
     traced: frozenset[str],
+    *,
+    wide: bool = False,
 ) -> Any:
     """Call lazily: operands apart, the rest static."""
     operands: list[Any] = []
@@ -216,6 +222,7 @@ def call_bound(
         _kernels.call_flat,
         operands,
         name=name,
+        wide=wide,
         function=function,
         tree=tree,
         constants=tuple(leaves),

@@ -322,6 +322,8 @@ def take(
     axis: int | None = None,
     *,
     mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
     fill_value: Any = None,
 ) -> Array:
     """Elements at given positions along an axis.
@@ -337,6 +339,8 @@ def take(
     mode : {"fill", "clip", "wrap"}, optional
         What is done with positions out of range. Default: IndexError where they are
         known in memory at the call, otherwise "fill" (NaN).
+    unique_indices, indices_are_sorted : bool
+        Hints, as in `jax.numpy.take`.
     fill_value : scalar, optional
         For "fill".
 
@@ -365,12 +369,20 @@ def take(
         wide=True,
         axis=where,
         mode=mode,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
         fill_value=fill_value,
     )
 
 
 def take_along_axis(
-    x: Operand, indices: Operand, /, axis: int | None = -1, *, mode: str | None = None
+    x: Operand,
+    indices: Operand,
+    /,
+    axis: int | None = -1,
+    *,
+    mode: str | None = None,
+    fill_value: Any = None,
 ) -> Array:
     """Elements at positions along an axis that differ from lane to lane.
 
@@ -384,6 +396,8 @@ def take_along_axis(
         Where; None: flatten `x` first.
     mode : {"fill", "clip"}, optional
         What is done with positions out of range, as for `take`.
+    fill_value : scalar, optional
+        For "fill".
 
     Returns
     -------
@@ -404,7 +418,7 @@ def take_along_axis(
     positions = _integers("take_along_axis", indices)
     if mode is None:
         _check_known(positions, shape_of(value)[where], where)
-    options = {"axis": where, "mode": mode}
+    options = {"axis": where, "mode": mode, "fill_value": fill_value}
     return call(
         jnp.take_along_axis,
         value,

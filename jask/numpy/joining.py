@@ -138,7 +138,14 @@ def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(call(_kernels.unstack, x, name="unstack", axis=where))
 
 
-def repeat(x: Operand, repeats: Operand, /, axis: int | None = None) -> Array:
+def repeat(
+    x: Operand,
+    repeats: Operand,
+    /,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+) -> Array:
     """Repeat each element.
 
     Parameters
@@ -149,6 +156,9 @@ def repeat(x: Operand, repeats: Operand, /, axis: int | None = None) -> Array:
         How often each; an array of counts is evaluated at the call.
     axis : int or None
         Where; None: flatten first.
+    total_repeat_length : int, optional
+        The length of the result, fixed, so that counts need not be known: cut off, or
+        filled up with the last element.
 
     Returns
     -------
@@ -165,6 +175,11 @@ def repeat(x: Operand, repeats: Operand, /, axis: int | None = None) -> Array:
     """
     value = reshape(x, (-1,)) if axis is None else x
     where = axis_index(0 if axis is None else axis, ndim_of(value))
+    if total_repeat_length is not None:
+        length = operator.index(total_repeat_length)
+        counts = np.asarray(repeats) if isinstance(repeats, (list, tuple)) else repeats
+        kernel = _kernels.repeat_to
+        return call(kernel, value, counts, name="repeat", axis=where, length=length)
     if not hasattr(repeats, "shape") and not isinstance(repeats, (list, tuple)):
         count = operator.index(repeats)
         if count < 0:

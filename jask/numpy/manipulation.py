@@ -257,7 +257,7 @@ def swapaxes(x: Operand, axis1: int, axis2: int) -> Array:
 def reshape(
     x: Operand, /, shape: ShapeLike, order: str = "C", *, copy: Any = None
 ) -> Array:
-    """Return the same elements in row-major order, in another shape.
+    """Return the same elements in the same order, in another shape.
 
     Parameters
     ----------
@@ -265,8 +265,9 @@ def reshape(
         The operand.
     shape : int or tuple of ints
         The target; one length may be -1 and is worked out.
-    order : {"C"}
-        Row-major only.
+    order : {"C", "F", "A", "K"}
+        Which index runs fastest, of both shapes: the last ("C"; "A" and "K" are the
+        same here) or the first ("F").
     copy : bool, optional
         For compatibility; arrays are immutable.
 
@@ -283,10 +284,13 @@ def reshape(
     (2, 6)
     """
     del copy
-    if order != "C":
-        msg = f"reshape: the order must be 'C'; got {order!r}. Transpose first."
-        raise NotImplementedError(msg)
+    if order not in ("C", "F", "A", "K"):
+        msg = f"reshape: the order must be 'C', 'F', 'A' or 'K'; got {order!r}."
+        raise ValueError(msg)
     target = _resolved(shape_of(x), shape)
+    if order == "F":
+        turned = reshape(transpose(x), target[::-1])
+        return transpose(turned)
     return call(_kernels.reshape, x, name="reshape", shape=target)
 
 
@@ -307,14 +311,14 @@ def _resolved(old: tuple[int, ...], shape: ShapeLike) -> tuple[int, ...]:
 
 
 def ravel(x: Operand, /, order: str = "C") -> Array:
-    """All elements in row-major order along one axis.
+    """All elements along one axis.
 
     Parameters
     ----------
     x : array
         The operand.
-    order : {"C"}
-        Row-major only.
+    order : {"C", "F", "A", "K"}
+        As for `reshape`.
 
     Returns
     -------

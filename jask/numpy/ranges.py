@@ -178,8 +178,10 @@ def linspace(  # noqa: PLR0917 - the order of jax.numpy
     if not retstep:
         return out
     gaps = count - 1 if endpoint else count
-    step = call(_kernels.spacing, *ends, name="linspace_step", wide=True, gaps=gaps)
-    return out, step
+    about: dict[str, Any] = {"name": "linspace_step", "wide": True, "gaps": gaps}
+    narrow = np.dtype(np.float64 if target.itemsize == 8 else np.float32)
+    inexact = target if target.kind in "fcV" else narrow
+    return out, call(_kernels.spacing, *ends, dtype=inexact, **about)
 
 
 def _widest(number: Any) -> Any:

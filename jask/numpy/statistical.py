@@ -75,6 +75,7 @@ def _summation(
         keepdims: bool = False,
         initial: Operand = None,
         where: Operand = None,
+        promote_integers: bool = True,
     ) -> Array:
         return reduce(
             name,
@@ -85,6 +86,7 @@ def _summation(
             dtype=dtype,
             initial=initial,
             where=where,
+            **({} if promote_integers else {"promote_integers": False}),
         )
 
     doc = documented_reduction(
@@ -93,6 +95,7 @@ def _summation(
         "the dtype of `x`, small integers as the default integer",
         example,
         dtype=True,
+        more="promote_integers : bool\n    False: small integers keep their dtype.\n",
     )
     return finish(function, name, __name__, doc)
 
@@ -210,17 +213,16 @@ def _spread(
         keepdims: bool = False,
         ddof: float = 0,
         where: Operand = None,
+        mean: Operand = None,
     ) -> Array:
-        return reduce(
-            name,
-            kernel,
-            x,
-            axis,
-            keepdims,
-            dtype=dtype,
-            where=where,
-            correction=correction or ddof,
-        )
+        options: dict[str, Any] = {"dtype": dtype, "correction": correction or ddof}
+        if mean is None:
+            return reduce(name, kernel, x, axis, keepdims, where=where, **options)
+        options["axis"] = axes_tuple(axis, ndim_of(x))
+        options["keepdims"] = keepdims is True
+        options["dtype"] = dtype_or_none(dtype)
+        options |= {"wide": is_wide(options["dtype"]), "function": kernel}
+        return call(_kernels.spread_about, x, mean, where, name=name, **options)
 
     doc = documented_reduction(
         name,
@@ -231,6 +233,7 @@ def _spread(
         more=(
             "correction, ddof : number\n"
             "    Taken off the count that the squares are divided by.\n"
+            "mean : array, optional\n    The mean, where it is known.\n"
         ),
     )
     return finish(function, name, __name__, doc)

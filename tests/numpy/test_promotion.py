@@ -56,6 +56,15 @@ INDICES: dict[str, Callable[[Any], Any]] = {
     "searchsorted": lambda x: jnp.searchsorted(x, x),
     "unique_counts": lambda x: jnp.unique_counts(x).counts,
     "unique_inverse": lambda x: jnp.unique_inverse(x).inverse_indices,
+    "nanargmax": jnp.nanargmax,
+    "nanargmin": jnp.nanargmin,
+    "argpartition": lambda x: jnp.argpartition(x, 0),
+    "digitize": lambda x: jnp.digitize(x, x),
+    "lexsort": lambda x: jnp.lexsort((x,)),
+    "tril_indices": lambda x: jnp.tril_indices(2)[0],
+    "triu_indices": lambda x: jnp.triu_indices(2)[0],
+    "diag_indices": lambda x: jnp.diag_indices(2)[0],
+    "ravel_multi_index": lambda x: jnp.ravel_multi_index((x.astype(int),), (99,)),
     "unique_all": lambda x: jnp.unique_all(x).indices,
 }
 

@@ -1,0 +1,107 @@
+"""Keywords of jax.numpy beyond the standard: what jax.numpy gives."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as real
+import numpy as np
+import pytest
+
+import jask
+import jask.numpy as jnp
+from tests.numpy.samples import GRID, disk
+
+A = np.asarray([[3.0, 1.0, 2.0], [8.0, 5.0, 4.0]], np.float32)
+V = np.asarray([3.0, 1.0, 2.0, 2.0], np.float32)
+I = np.asarray([[0, 2, 1], [1, 1, 0]], np.int32)  # noqa: E741 (indices)
+J = np.asarray([0, 2, 1, 1], np.int32)
+BYTES = np.asarray([100, 50, 7], np.int8)
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "choose": lambda xp, on: xp.choose(on(I), [on(V[:3]), on(A), on(V[1:])]),
+    "choose from an array": lambda xp, on: xp.choose(on(I), on(np.stack([V[:3]] * 3))),
+    "choose, clip": lambda xp, on: xp.choose(on(I * 9), [on(A), on(A)], mode="clip"),
+    "choose, wrap": lambda xp, on: xp.choose(on(I), [on(A), on(A * 2)], mode="wrap"),
+    "delete indices": lambda xp, on: xp.delete(on(V), on(J)),
+    "delete a mask": lambda xp, on: xp.delete(on(A), on(V[:3] > 1), axis=1),
+    "delete a slice": lambda xp, on: xp.delete(on(A), slice(0, 2), axis=1),
+    "delete one": lambda xp, on: xp.delete(on(V), 1),
+    "fill_diagonal": lambda xp, on: xp.fill_diagonal(on(A), 9.0, inplace=False),
+    "prod of bytes": lambda xp, on: xp.prod(on(BYTES), promote_integers=False),
+    "put": lambda xp, on: xp.put(on(V), on(J), 9.0, inplace=False),
+    "ravel, F": lambda xp, on: xp.ravel(on(GRID), order="F"),
+    "ravel_multi_index, F": lambda xp, on: xp.ravel_multi_index(
+        (on(I), on(I)), (3, 4), order="F"
+    ),
+    "ravel_multi_index, clip": lambda xp, on: xp.ravel_multi_index(
+        (on(I), on(I)), (2, 2), mode="clip"
+    ),
+    "repeat to a length": lambda xp, on: xp.repeat(
+        on(A), on(J[:2]), axis=0, total_repeat_length=4
+    ),
+    "repeat twice to a length": lambda xp, on: xp.repeat(
+        on(V), 2, total_repeat_length=5
+    ),
+    "reshape, F": lambda xp, on: xp.reshape(on(GRID), (4, -1, 2), order="F"),
+    "std about a mean": lambda xp, on: xp.std(
+        on(A), axis=0, mean=on(np.ones((1, 3), np.float32)), keepdims=True
+    ),
+    "sum of bytes": lambda xp, on: xp.sum(on(BYTES), promote_integers=False),
+    "step of a linspace": lambda xp, on: xp.linspace(0, 1, 5, retstep=True),
+    "step of integers": lambda xp, on: xp.linspace(
+        0, 9, 4, retstep=True, dtype=np.int32
+    ),
+    "take, hints": lambda xp, on: xp.take(
+        on(V), on(J[:2]), unique_indices=True, indices_are_sorted=True
+    ),
+    "take, fill": lambda xp, on: xp.take(on(V), on(J + 3), mode="fill", fill_value=7),
+    "take_along_axis, fill": lambda xp, on: xp.take_along_axis(
+        on(A), on(I * 2), axis=1, mode="fill", fill_value=3
+    ),
+    "var about a mean": lambda xp, on: xp.var(on(A), mean=2.5, where=on(A > 1)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_keyword_gives_what_jax_numpy_gives(name: str):
+    found = jax.tree.leaves(CALLS[name](jnp, disk))
+    expected = jax.tree.leaves(CALLS[name](real, real.asarray))
+    for f, e in zip(found, expected, strict=True):
+        same = name.startswith("ravel_multi") or f.dtype == e.dtype  # indices: int64
+        assert (f.shape, same) == (e.shape, True)
+        np.testing.assert_allclose(np.asarray(f), np.asarray(e), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: jnp.choose(x, [V[:3], V[:3]]),
+        lambda x: jnp.ravel_multi_index((x, x), (3, 2)),
+    ],
+    ids=["choose", "ravel_multi_index"],
+)
+def test_an_index_out_of_range_is_an_error_at_the_call(call: Any):
+    with pytest.raises(ValueError, match="out of range"):
+        call(disk(I))
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="mode='raise'"):
+        jax.jit(call)(disk(I))
+
+
+def test_orders_of_a_large_file_stream(tmp_path: Any):
+    x = np.arange(600_000, dtype=np.float32).reshape(300, 2000)
+    np.save(tmp_path / "x.npy", x)
+    with jask.config(memory_budget="1MB"):
+        flat = jnp.ravel(jask.open(tmp_path / "x.npy"), order="F")
+        jask.save(tmp_path / "flat.npy", flat)
+    assert (np.load(tmp_path / "flat.npy") == x.ravel(order="F")).all()
+
+
+def test_other_orders_are_row_major():
+    assert np.asarray(jnp.ravel(disk(A.T), order="K")).tolist() == A.T.ravel().tolist()
+    assert np.asarray(disk(A).flatten("A")).tolist() == A.ravel().tolist()
+
+
+def test_an_order_that_there_is_not_is_an_error():
+    with pytest.raises(ValueError, match="must be 'C'"):
+        jnp.reshape(disk(A), 6, order="Z")
