@@ -251,7 +251,9 @@ def _width(loop: _Loop) -> int:
 class _Runner:
     """The body and the condition of a loop on one block of its rows."""
 
-    def __init__(self, loop: _Loop, shape: Shape, key: Any, numbers: Sequence[Any]):
+    def __init__(
+        self, loop: _Loop, shape: Shape, key: Any, numbers: Sequence[Any]
+    ) -> None:
         self.loop, self.rows = loop, Box.whole(shape)
         self.facts: dict[Equation, tuple[Any, int, Any, int]] = {}
         self.numbers = numbers
