@@ -73,8 +73,32 @@ class Axes:
         )
 
 
-class DotGeneral(Reduction):
-    """The one product of arrays."""
+class SumOfProducts(Reduction):
+    """What a product and a convolution carry across tiles."""
+
+    def accumulators(self, eqn: Equation) -> tuple[Any, ...]:
+        """Return a wide type for small results, else at least single precision."""
+        result = eqn.outputs[0]
+        small = result.nbytes <= SMALL
+        return (wide(result.dtype) if small else at_least_single(result.dtype),)
+
+    def init(self, eqn: Equation, shape: tuple[int, ...]) -> Sequence[Any]:
+        """Return zeros."""
+        return (jnp.zeros(shape, self.accumulators(eqn)[0]),)
+
+    def combine(
+        self, eqn: Equation, first: Sequence[Any], second: Sequence[Any]
+    ) -> Sequence[Any]:
+        """Add; truth values by or."""
+        return (first[0] + second[0],)
+
+    def finish(self, eqn: Equation, accumulators: Sequence[Any]) -> Sequence[Any]:
+        """Round to the result's type."""
+        return (accumulators[0].astype(eqn.outputs[0].dtype),)
+
+
+class DotGeneral(SumOfProducts):
+    """`dot_general`; its domain is the result's axes and the contracted ones."""
 
     def need(self, eqn: Equation, out: Box) -> Need:
         """Ask for the contracted axes whole."""
@@ -122,32 +146,12 @@ class DotGeneral(Reduction):
         """Ask for what the part's axes select of each operand."""
         return Need(_boxes(eqn, part.start, part.stop))
 
-    def accumulators(self, eqn: Equation) -> tuple[Any, ...]:
-        """Return a wide type for small results, else at least single precision."""
-        result = eqn.outputs[0]
-        small = result.nbytes <= SMALL
-        return (wide(result.dtype) if small else at_least_single(result.dtype),)
-
-    def init(self, eqn: Equation, shape: tuple[int, ...]) -> Sequence[Any]:
-        """Return zeros."""
-        return (jnp.zeros(shape, self.accumulators(eqn)[0]),)
-
     def partial(
         self, eqn: Equation, offsets: Sequence[Any], blocks: Sequence[Any]
     ) -> Sequence[Any]:
         """Multiply the blocks, in single precision at least."""
         product = _product(eqn, blocks, at_least_single(eqn.outputs[0].dtype))
         return (product.astype(self.accumulators(eqn)[0]),)
-
-    def combine(
-        self, eqn: Equation, first: Sequence[Any], second: Sequence[Any]
-    ) -> Sequence[Any]:
-        """Add; truth values by or."""
-        return (first[0] + second[0],)
-
-    def finish(self, eqn: Equation, accumulators: Sequence[Any]) -> Sequence[Any]:
-        """Round to the result's type."""
-        return (accumulators[0].astype(eqn.outputs[0].dtype),)
 
 
 def _count(axes: tuple[int, ...], first: int) -> list[tuple[int, int]]:

@@ -20,13 +20,11 @@ from jax import lax
 
 from jask.geometry.box import Box
 from jask.geometry.window import Span, Window
-from jask.rules._blocks import DType, at_least_single, crop_axis, wide
-from jask.rules._table import Link, Need, Reduction, bind, register
-from jask.rules.contract import SMALL
-from jask.rules.windows import all_but, make_windows, seen, walked
+from jask.rules._blocks import DType, at_least_single, crop_axis
+from jask.rules._table import Link, Need, bind, register
+from jask.rules.contract import SumOfProducts
+from jask.rules.windows import all_spans, make_windows, seen, walked
 from jask.trace.ir import Equation
-
-# ruff: noqa: ARG002 - the methods of a rule have one signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +118,8 @@ def _lengths(eqn: Equation) -> tuple[int, ...]:
     return tuple(eqn.inputs[1].shape[d] for d in _summed(eqn))
 
 
-class Convolution(Reduction):
-    """The one convolution of arrays."""
+class Convolution(SumOfProducts):
+    """`conv_general_dilated`; its domain is the result's axes, input features, taps."""
 
     def need(self, eqn: Equation, out: Box) -> Need:
         """Ask for all input features and taps."""
@@ -188,7 +186,7 @@ class Convolution(Reduction):
     def need_part(self, eqn: Equation, part: Box) -> Need:
         """Ask for what some features and taps see."""
         ndim = eqn.outputs[0].ndim
-        summed = all_but(_lengths(eqn), part.intervals[ndim:])
+        summed = all_spans(_lengths(eqn), part.intervals[ndim:])
         return self._need(eqn, part.intervals[:ndim], summed)
 
     def _need(
@@ -221,16 +219,6 @@ class Convolution(Reduction):
         start = features[0] - groups.features[0]
         return Need(boxes, (padding, groups.count), (start,))
 
-    def accumulators(self, eqn: Equation) -> tuple[Any, ...]:
-        """Return a wide type for small results, else at least single precision."""
-        result = eqn.outputs[0]
-        small = result.nbytes <= SMALL
-        return (wide(result.dtype) if small else at_least_single(result.dtype),)
-
-    def init(self, eqn: Equation, shape: tuple[int, ...]) -> Sequence[Any]:
-        """Return zeros."""
-        return (jnp.zeros(shape, self.accumulators(eqn)[0]),)
-
     def contribution(
         self,
         eqn: Equation,
@@ -246,16 +234,6 @@ class Convolution(Reduction):
         axis = Layout.of(eqn)[2].second
         part = crop_axis(part, offsets[0], shape[axis], axis)
         return (part.astype(self.accumulators(eqn)[0]),)
-
-    def combine(
-        self, eqn: Equation, first: Sequence[Any], second: Sequence[Any]
-    ) -> Sequence[Any]:
-        """Add."""
-        return (first[0] + second[0],)
-
-    def finish(self, eqn: Equation, accumulators: Sequence[Any]) -> Sequence[Any]:
-        """Round to the result's type."""
-        return (accumulators[0].astype(eqn.outputs[0].dtype),)
 
 
 def _length(eqn: Equation, left: Layout) -> int:

@@ -84,8 +84,8 @@ class AxisReduction(Reduction):
 
 
 @dataclass(frozen=True)
-class Monoid(AxisReduction):
-    """A reduction by one associative operation."""
+class Joined(Reduction):
+    """What reductions by one associative operation carry across tiles."""
 
     join: Callable[[Any, Any], Any]
     """The operation."""
@@ -106,15 +106,6 @@ class Monoid(AxisReduction):
         (dtype,) = self.accumulators(eqn)
         return (jnp.full(shape, self.identity(dtype), dtype),)
 
-    def partial(
-        self, eqn: Equation, offsets: Sequence[Any], blocks: Sequence[Any]
-    ) -> Sequence[Any]:
-        """Reduce the block in its own type, single precision at least."""
-        (block,) = blocks
-        if self.widened:
-            block = block.astype(at_least_single(block.dtype))
-        return (bind(eqn, block).astype(self.accumulators(eqn)[0]),)
-
     def combine(
         self, eqn: Equation, first: Sequence[Any], second: Sequence[Any]
     ) -> Sequence[Any]:
@@ -124,6 +115,20 @@ class Monoid(AxisReduction):
     def finish(self, eqn: Equation, accumulators: Sequence[Any]) -> Sequence[Any]:
         """Round to the result's type."""
         return (accumulators[0].astype(eqn.outputs[0].dtype),)
+
+
+@dataclass(frozen=True)
+class Monoid(Joined, AxisReduction):
+    """A reduction over axes by one associative operation."""
+
+    def partial(
+        self, eqn: Equation, offsets: Sequence[Any], blocks: Sequence[Any]
+    ) -> Sequence[Any]:
+        """Reduce the block in its own type, single precision at least."""
+        (block,) = blocks
+        if self.widened:
+            block = block.astype(at_least_single(block.dtype))
+        return (bind(eqn, block).astype(self.accumulators(eqn)[0]),)
 
 
 @dataclass(frozen=True)

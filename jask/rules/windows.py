@@ -10,7 +10,7 @@
 Windows of other functions, and of what chooses elements, are not cut: they must fit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -22,14 +22,14 @@ from jax import lax
 
 from jask.geometry.box import Box
 from jask.geometry.window import Reach, Span, Window
-from jask.rules._blocks import SCALAR, DType, at_least_single, highest, lowest, wide
-from jask.rules._table import Kind, Link, Need, Reduction, Rule, bind, register
+from jask.rules._blocks import SCALAR, DType, at_least_single, highest, lowest
+from jask.rules._table import Kind, Link, Need, Rule, bind, register
+from jask.rules.reduce import Joined
 from jask.trace.ir import Equation
 
 # ruff: noqa: ARG002 - the methods of a rule have one signature
 
 type Padding = tuple[Span, ...]
-
 
 FEW = 4096
 """A sum over at most so many elements is never cut."""
@@ -77,12 +77,12 @@ def walked(lengths: Sequence[int]) -> tuple[int, ...]:
     return tuple(d for d, n in enumerate(lengths) if n > short)
 
 
-def all_but(lengths: Sequence[int], spans: Sequence[Span]) -> list[Span]:
+def all_spans(lengths: Sequence[int], spans: Sequence[Span]) -> list[Span]:
     """Return the intervals along the axes of a sum, given those along what is walked.
 
     Examples
     --------
-    >>> all_but((100, 3, 70), [(10, 20), (0, 70)])
+    >>> all_spans((100, 3, 70), [(10, 20), (0, 70)])
     [(10, 20), (0, 3), (0, 70)]
     """
     own = dict(zip(walked(tuple(lengths)), spans, strict=True))
@@ -138,17 +138,8 @@ def _links(eqn: Equation, operands: int) -> list[Link]:
 
 
 @dataclass(frozen=True)
-class ReduceWindow(Reduction):
+class ReduceWindow(Joined):
     """A sum, maximum or minimum over windows; its domain is windows and taps."""
-
-    join: Callable[[Any, Any], Any]
-    """The operation."""
-
-    identity: Callable[[DType], Any]
-    """Its neutral element in a type."""
-
-    widened: bool = False
-    """Whether rounding makes it worth keeping in a wider type."""
 
     def need(self, eqn: Equation, out: Box) -> Need:
         """Ask for what the windows of the box see."""
@@ -194,22 +185,12 @@ class ReduceWindow(Reduction):
     def need_part(self, eqn: Equation, part: Box) -> Need:
         """Ask for what some taps of some windows see."""
         ndim = eqn.outputs[0].ndim
-        taps = all_but(_sizes(eqn), part.intervals[ndim:])
+        taps = all_spans(_sizes(eqn), part.intervals[ndim:])
         return self._need(eqn, part.intervals[:ndim], taps)
 
     def _need(self, eqn: Equation, spans: Sequence[Span], taps: Sequence[Span]) -> Need:
         found = seen(windows_of(eqn), eqn.inputs[0].shape, spans, taps)
         return Need((None,)) if found is None else Need((Box.of(found[0]),), found[1])
-
-    def accumulators(self, eqn: Equation) -> tuple[Any, ...]:
-        """Return the wide type of sums, else the result's."""
-        dtype = eqn.outputs[0].dtype
-        return (wide(dtype) if self.widened else dtype,)
-
-    def init(self, eqn: Equation, shape: tuple[int, ...]) -> Sequence[Any]:
-        """Return the identity everywhere."""
-        (dtype,) = self.accumulators(eqn)
-        return (jnp.full(shape, self.identity(dtype), dtype),)
 
     def contribution(
         self,
@@ -230,16 +211,6 @@ class ReduceWindow(Reduction):
         taps = tuple(sizes.get(d, n) for d, n in enumerate(_sizes(eqn)))
         part = bind(eqn, block, window_dimensions=taps, padding=key)
         return (part.astype(self.accumulators(eqn)[0]),)
-
-    def combine(
-        self, eqn: Equation, first: Sequence[Any], second: Sequence[Any]
-    ) -> Sequence[Any]:
-        """Join element by element."""
-        return (self.join(first[0], second[0]),)
-
-    def finish(self, eqn: Equation, accumulators: Sequence[Any]) -> Sequence[Any]:
-        """Round to the result's type."""
-        return (accumulators[0].astype(eqn.outputs[0].dtype),)
 
 
 @dataclass(frozen=True)
