@@ -18,7 +18,7 @@ finished a tile of the root.
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import numpy as np
@@ -26,6 +26,7 @@ import numpy as np
 from jask._jax import in_place, kernel_device, worker_device
 from jask.config import carried
 from jask.execute.blocks import Block, fresh, host_view
+from jask.execute.ends import Input, Output
 from jask.execute.kernel import Kernel
 from jask.execute.ledger import LEDGER
 from jask.execute.prepared import Job, PreparedPass, Step
@@ -35,23 +36,6 @@ from jask.geometry.box import Box
 from jask.plan.ir import Root
 from jask.plan.lower import Load
 from jask.trace.ir import Var
-
-
-class Readable(Protocol):
-    """Where a leaf's blocks come from."""
-
-    def read(self, box: Box, buffer: np.ndarray[Any, Any]) -> None:
-        """Fill the buffer with the box."""
-
-    def prefetch(self, box: Box) -> None:
-        """Hint that the box is read soon."""
-
-
-class Writable(Protocol):
-    """Where result blocks go."""
-
-    def write(self, box: Box, block: np.ndarray[Any, Any]) -> None:
-        """Store the block at the box."""
 
 
 class Stopped(Exception):  # noqa: N818 (not an error: it unwinds a worker)
@@ -79,18 +63,13 @@ class PassRun:
     def __init__(
         self,
         prepared: PreparedPass,
-        sources: Mapping[Var, Readable],
-        sinks: Mapping[Var, Sequence[Writable]],
+        sources: Mapping[Var, Input],
+        sinks: Mapping[Var, Sequence[Output]],
         advance: Callable[[], None],
         workers: int = 0,
     ) -> None:
-        self.prepared, self.sources, self.sinks, self.advance = (
-            prepared,
-            sources,
-            sinks,
-            advance,
-        )
-        self.p = prepared.p
+        self.prepared, self.p = prepared, prepared.p
+        self.sources, self.sinks, self.advance = sources, sinks, advance
         self.steps = self.p.steps
         self.workers = workers or min(self.p.workers, self.steps)
         self.stop = threading.Event()
@@ -150,6 +129,18 @@ class PassRun:
 class _Lane:
     """One worker: its buffers, its accumulators, its spare output blocks."""
 
+    current = 0
+    """The step that runs."""
+
+    kernel: Kernel | None = None
+    """The last one that ran."""
+
+    read: Mapping[Load, Any] = MappingProxyType({})
+    """The blocks of the step, if something follows."""
+
+    given: Mapping[Load, Any] = MappingProxyType({})
+    """Blocks that need not be read: those of the root that is followed."""
+
     def __init__(self, run: PassRun, number: int) -> None:
         self.pass_run, self.number = run, number
         self.buffers: dict[int, Block] = {}
@@ -158,7 +149,6 @@ class _Lane:
         self.device = worker_device(workers=run.p.workers, worker=number)
         self.spares: dict[Any, list[Any]] = {}
         self.after = {k: _Lane(after, number) for k, after in run.after.items()}
-        self.given: Mapping[Load, Any] = {}
 
     def run(self) -> None:
         """Run the steps of this worker."""
@@ -218,7 +208,7 @@ class _Lane:
         return block.array(shape, dtype)
 
     def prefetch(self, i: int) -> None:
-        """Hint at what this worker reads next, if that step was lowered before."""
+        """Hint at what this worker reads in its next step."""
         run = self.pass_run
         after = i + run.workers
         if after >= run.steps:
@@ -265,15 +255,6 @@ class _Lane:
         axis = root.axes[root.scan.axis(root.eqn)]
         at = run.prepared.index(self.current)[axis]
         return run.p.counts[axis] - 1 - at if axis in run.p.descending else at
-
-    current = 0
-    """The step that runs."""
-
-    kernel: Kernel | None = None
-    """The last one that ran."""
-
-    read: Mapping[Load, Any] = MappingProxyType({})
-    """Its blocks, if something follows."""
 
     def spare(self, job: Job) -> list[Any]:
         """Return storage for the output block: the last one, if its shape fits."""
@@ -353,4 +334,4 @@ class _Lane:
         made = {Load(v, box): t for v, t in zip(root.outputs, tile, strict=False)}
         after.given = {**read, **made}
         after.step(after.pass_run.prepared.number(at))
-        after.given = {}
+        after.given = MappingProxyType({})

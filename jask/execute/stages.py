@@ -7,11 +7,12 @@ above adds the algorithm itself, by the name of the primitive.
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from jask.config import Settings
+from jask.execute.ends import Input, Output
 from jask.execute.ledger import LEDGER
 from jask.execute.process import PROCESS
 from jask.geometry.box import Box
@@ -23,20 +24,6 @@ __all__ = ["Stage", "add_stage", "run_stage"]
 type Array = np.ndarray[Any, Any]
 
 
-class Source(Protocol):
-    """Where an operand is read."""
-
-    def read(self, box: Box, buffer: Array) -> None:
-        """Fill the buffer with the box."""
-
-
-class Sink(Protocol):
-    """Where a result is written."""
-
-    def write(self, box: Box, block: Array) -> None:
-        """Store the block at the box."""
-
-
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One equation with everything that its algorithm needs."""
@@ -44,10 +31,10 @@ class Stage:
     eqn: Equation
     """What is computed."""
 
-    sources: Sequence[Source]
+    sources: Sequence[Input]
     """Where its operands are."""
 
-    sinks: Sequence[Sequence[Sink]]
+    sinks: Sequence[Sequence[Output]]
     """Where its results go; an empty one is not wanted."""
 
     memory: int
@@ -59,13 +46,13 @@ class Stage:
     stopped: threading.Event
     """Set when the process ends."""
 
+    errors: list[BaseException]
+    """Why it was stopped."""
+
     def check(self) -> None:
         """Raise if the process ends; to be called now and then."""
         if self.stopped.is_set():
             raise self.errors[0]
-
-    errors: list[BaseException]
-    """Why it was stopped."""
 
 
 type Runner = Callable[[Stage], None]
@@ -81,7 +68,7 @@ def add_stage(name: str, runner: Runner) -> None:
 def run_stage(
     p: Pass,
     live: Mapping[Var, Any],
-    sinks: Mapping[Var, Sequence[Sink]],
+    sinks: Mapping[Var, Sequence[Output]],
     settings: Settings,
 ) -> None:
     """Run the only root of a pass by its algorithm."""
@@ -107,10 +94,10 @@ def run_stage(
         _runners[eqn.name](stage)
 
 
-def _source(atom: Any, live: Mapping[Var, Any]) -> Source:
+def _source(atom: Any, live: Mapping[Var, Any]) -> Input:
     """Return where an operand is read: a count along an axis is made."""
     if atom in live:
-        found: Source = live[atom]
+        found: Input = live[atom]
         return found
     assert not isinstance(atom, Literal)
     assert atom.producer is not None
@@ -130,3 +117,6 @@ class _Count:
         along[self._axis] = -1
         span = np.arange(*box.intervals[self._axis], dtype=np.int64)
         buffer[...] = span.reshape(along)
+
+    def prefetch(self, box: Box) -> None:
+        """Do nothing: it is made."""
