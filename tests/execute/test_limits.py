@@ -18,6 +18,8 @@ WORKS = {
     "spill": lambda: jask.save("out.npy", jnp.sort(jnp.sin(x).reshape(4096, -1), 0)),
     "materialize": lambda: jask.materialize(jnp.sin(x)),
     "jit": lambda: jax.jit(lambda x: jask.materialize(jnp.sum(jnp.sin(x))))(x),
+    "mask": lambda: jask.save("out.npy", jnp.sin(x)[x > 0]),
+    "sort": lambda: jask.save("out.npy", jnp.sort(jnp.sin(x))),
 }
 """
 
@@ -66,7 +68,8 @@ with jask.config(scratch_dir="scratch"):
 
 
 @pytest.mark.parametrize(
-    "work", ["save", *slow("persist", "gradient", "materialize", "jit")]
+    "work",
+    ["save", *slow("persist", "gradient", "materialize", "jit", "mask", "sort")],
 )
 def test_ctrl_c_leaves_nothing_and_the_process_usable(work: str, tmp_path: Path):
     code = f"""
