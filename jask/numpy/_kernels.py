@@ -155,14 +155,14 @@ def cumulative(
     return out
 
 
-def argsort(x: Value, *, axis: int, descending: bool) -> Value:
+def argsort(x: Value, *, axis: int | None, descending: bool) -> Value:
     """Return stable sorting indices as int64."""
     return jnp.argsort(x, axis=axis, descending=descending, stable=True).astype(
         index_dtype()
     )
 
 
-def sort(x: Value, *, axis: int, descending: bool) -> Value:
+def sort(x: Value, *, axis: int | None, descending: bool) -> Value:
     """Return sorted values."""
     return jnp.sort(x, axis=axis, descending=descending, stable=True)
 

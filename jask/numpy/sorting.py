@@ -7,7 +7,12 @@ from jask.numpy._table import Array, Operand, axis_index, call, ndim_of
 
 
 def sort(
-    x: Operand, /, axis: int = -1, *, descending: Any = False, stable: Any = True
+    x: Operand,
+    /,
+    axis: int | None = -1,
+    *,
+    descending: Any = False,
+    stable: Any = True,
 ) -> Array:
     """Elements in order along an axis; NaN are largest.
 
@@ -15,8 +20,8 @@ def sort(
     ----------
     x : array
         At least one axis.
-    axis : int
-        Where to sort.
+    axis : int or None
+        Where to sort; None: all elements, as one line.
     descending : bool
         Largest first.
     stable : bool
@@ -36,14 +41,19 @@ def sort(
     Array([1, 4, 7], dtype=int32)
     """
     del stable
-    where = axis_index(axis, ndim_of(x))
+    where = _where(axis, x)
     return call(
         _kernels.sort, x, name="sort", axis=where, descending=descending is True
     )
 
 
 def argsort(
-    x: Operand, /, axis: int = -1, *, descending: Any = False, stable: Any = True
+    x: Operand,
+    /,
+    axis: int | None = -1,
+    *,
+    descending: Any = False,
+    stable: Any = True,
 ) -> Array:
     """Return indices that sort an axis; equal elements keep their order.
 
@@ -51,8 +61,8 @@ def argsort(
     ----------
     x : array
         At least one axis.
-    axis : int
-        Where to sort.
+    axis : int or None
+        Where to sort; None: all elements, as one line.
     descending : bool
         Largest first; equal elements keep their order all the same.
     stable : bool
@@ -73,8 +83,12 @@ def argsort(
     [1, 0, 2]
     """
     del stable
-    options = {"axis": axis_index(axis, ndim_of(x)), "descending": descending is True}
+    options = {"axis": _where(axis, x), "descending": descending is True}
     return call(_kernels.argsort, x, name="argsort", wide=True, **options)
+
+
+def _where(axis: int | None, x: Operand) -> int | None:
+    return None if axis is None else axis_index(axis, ndim_of(x))
 
 
 __all__ = [

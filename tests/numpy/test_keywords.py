@@ -19,6 +19,8 @@ J = np.asarray([0, 2, 1, 1], np.int32)
 BYTES = np.asarray([100, 50, 7], np.int8)
 
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "sort, no axis": lambda xp, on: xp.sort(on(A), axis=None),
+    "argsort, no axis": lambda xp, on: xp.argsort(on(A), axis=None),
     "choose": lambda xp, on: xp.choose(on(I), [on(V[:3]), on(A), on(V[1:])]),
     "choose from an array": lambda xp, on: xp.choose(on(I), on(np.stack([V[:3]] * 3))),
     "choose, clip": lambda xp, on: xp.choose(on(I * 9), [on(A), on(A)], mode="clip"),
