@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 import jask
 import jask.numpy as jnp
 from jask.algorithms import external_sort
+from jask.algorithms.order import order
 from jask.errors import MemoryBudgetError, ScratchFullError
 from jask.execute.ledger import LEDGER
 from jask.geometry.box import Box
@@ -93,7 +94,6 @@ def test_no_round_takes_more_than_fits(
 ) -> None:
     taken: list[int] = []
     most: list[int] = []
-    order = external_sort.order
 
     def watched(found: Any) -> Any:
         taken.append(found[0].size)

@@ -140,6 +140,7 @@ def test_a_wider_type_is_kept() -> None:
     )
     assert eqn.outputs[0].dtype == np.float32
     box = Box((0, 1, 2), (2, 3, 7))
+    # sums in another order, here and below
     check_map(eqn, box, x, w, rtol=1e-6, atol=1e-6)
     with short_sums_cut():
         check_fold(eqn, box, [[1], [1, 2]], x, w, rtol=1e-6, atol=1e-6)
@@ -149,6 +150,7 @@ def test_complex_numbers_are_convolved() -> None:
     x, w = numbers((2, 3, 9), np.complex128), numbers((4, 3, 3), np.complex128)
     eqn = equation(lambda x, w: lax.conv_general_dilated(x, w, (1,), "SAME"), x, w)
     box = Box((0, 1, 2), (2, 3, 7))
+    # sums in another order
     check_map(eqn, box, x, w, rtol=1e-12, atol=1e-12)
 
 
@@ -202,4 +204,5 @@ def test_a_kernels_gradient_is_a_sum_over_batch_and_places() -> None:
     box = Box((1, 0, 0), (3, 2, 3))
     with short_sums_cut():
         assert sorted(rule.domain(eqn)[3:]) == [5, 9]  # type: ignore[attr-defined]
+        # sums in another order
         check_fold(eqn, box, [[2], [4, 7]], x, cotangent, rtol=1e-12, atol=1e-12)

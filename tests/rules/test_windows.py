@@ -253,4 +253,5 @@ def test_a_long_window_over_a_few_lines_is_walked_along_its_length() -> None:
         lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 4000), (1, 600), "SAME"), x
     )
     box = Box((1, 2), (3, 7))
+    # sums in another order
     check_fold(eqn, box, [[1000, 3999]], x, rtol=1e-12, atol=1e-12)

@@ -45,6 +45,7 @@ def test_means_of_windows_stream_over_a_file_larger_than_the_budget(
         means = jnp.mean(windows(jask.open(tmp_path / "x.npy"), length), axis=-1)
         jask.save(tmp_path / "means.npy", means)
     expected = (sums[length:] - sums[:-length]) / length
+    # float32 means beside double precision
     np.testing.assert_allclose(np.load(tmp_path / "means.npy"), expected, atol=1e-6)
 
 
