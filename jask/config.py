@@ -191,6 +191,9 @@ def current() -> Settings:
 def config(**changes: Unpack[Changes]) -> Iterator[Settings]:
     """Change settings within a `with` block, on this thread.
 
+    Called without `with` it does nothing; `set_memory_budget` is for the whole process.
+    The block is given the settings: `with jask.config() as s` shows those in force.
+
     A function under `jax.jit` runs with the settings in force where it is called, its
     callbacks included, and is traced once for each different settings.
 
