@@ -15,6 +15,7 @@ INLINED = (
     "custom_vjp_call",
     "eval_jaxpr",
     "custom_lin",
+    "custom_linear_solve",
     "random_bits",
     "random_clone",
     "random_fold_in",
@@ -25,14 +26,10 @@ INLINED = (
     "random_wrap",
 )
 """Primitives that only call a function, which is inlined: jit, checkpoint, custom
-derivatives, what a generator does with random keys. (`custom_lin` exists only while
-JAX differentiates.)"""
+derivatives, the solver of a linear system, what a generator does with random keys.
+(`custom_lin` exists only while JAX differentiates.)"""
 
 refuse(
     ["while", "steady_while", "scan", "cond"],
     reason="what a loop or branch does is decided at run time",
-)
-refuse(
-    ["custom_linear_solve"],
-    reason="its solver is a function that wants the whole system",
 )

@@ -17,6 +17,7 @@ from jask.geometry.box import Box
 from jask.rules._blocks import boxed, crop
 from jask.rules._table import Kind, Link, Need, Rule, Staged, bind, register
 from jask.trace.ir import Equation
+from jask.trace.stacks import DECOMPOSITIONS, stacked_name
 
 # ruff: noqa: ARG002 - the methods of a rule have one signature
 
@@ -83,6 +84,11 @@ def _trailing(core: int | None = None) -> Callable[[Equation, int], tuple[int, .
         return tuple(range(eqn.outputs[0].ndim - own, ndim))
 
     return axes
+
+
+def _of_a_matrix(eqn: Equation, ndim: int) -> tuple[int, ...]:
+    """Return the axes after those of the stack, which is all but two of the first's."""
+    return tuple(range(eqn.inputs[0].ndim - 2, ndim))
 
 
 def _param(name: str) -> Callable[[Equation, int], tuple[int, ...]]:
@@ -159,8 +165,9 @@ register(["sort"], Sort(_param("dimension")))
 register(["top_k"], WholeAxes(_param("axis")))
 register(["fft"], WholeAxes(_trailing()))
 register(
-    ["cholesky", "householder_product", "schur", "symmetric_product"],
+    ["cholesky", "householder_product", "ormqr", "schur", "symmetric_product"],
     WholeAxes(_trailing(2)),
 )
+register(map(stacked_name, DECOMPOSITIONS), WholeAxes(_of_a_matrix))
 register(["triangular_solve", "tridiagonal_solve"], WholeAxes(_trailing(2)))
 register(["lu_pivots_to_permutation"], WholeAxes(_trailing(1)))

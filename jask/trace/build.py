@@ -20,6 +20,7 @@ from jask.trace.fold import fold, literal_key
 from jask.trace.graph import Node, Operation
 from jask.trace.ir import Atom, Equation, Literal, Program, Var
 from jask.trace.simplify import COMPOSED, SIMPLIFIERS, producer_of
+from jask.trace.stacks import is_stack, one_result, stacked_name
 from jask.trace.structure import WIDTH, Key, LeafSpec, Structure, structure
 
 __all__ = [
@@ -87,6 +88,8 @@ class _Builder:
         """Return the results of a step, appending an equation if it is new."""
         if step.name == "split":
             return self.split(step, operands[0])
+        if operands and is_stack(step.name, operands[0]):
+            return self.decomposition(step, operands)
         simplifier = SIMPLIFIERS.get(step.name)
         known = simplifier(step.params, operands) if simplifier else None
         if known is None:
@@ -124,6 +127,21 @@ class _Builder:
             )
             parts += self.step(part, [operand])
             at += int(length)
+        return parts
+
+    def decomposition(self, step: Step, operands: Sequence[Atom]) -> list[Atom]:
+        """Return the results for a stack of matrices, an equation each."""
+        parts = list[Atom]()
+        for number, result in enumerate(step.results):
+            params = {**step.params, "part": number}
+            part = replace(
+                step,
+                primitive=one_result(step.primitive),
+                name=stacked_name(step.name),
+                results=(result,),
+            )
+            frozen = None if step.frozen is None else (step.frozen, number)
+            parts += self.equation(part, params, frozen, operands)
         return parts
 
     def equation(

@@ -4,7 +4,8 @@
 2. Nested jaxprs (jit, checkpoint, custom derivatives, calls, JAX's own hijax
    primitives) are inlined; primitives that only return their operands disappear; of
    branches that are chosen by platform or by a constant, the chosen one is inlined;
-   random keys become the numbers that they are made of (`keys`).
+   of a linear solve, its solver; random keys become the numbers that they are made of
+   (`keys`).
 3. The result, a `Template`, is cached by operation and operand types; `build` copies
    it into programs.
 
@@ -198,6 +199,8 @@ class _Flattener:
         if name == "cond" and isinstance(inputs[0], Literal):
             branch = eqn.params["branches"][int(inputs[0].value)]
             return self.run(branch, inputs[1:])
+        if name == "custom_linear_solve":
+            return self.call(eqn, *_solver(eqn.params, inputs))
         inner = _inner(eqn)
         if inner is None:
             return self.step(eqn, name, inputs)
@@ -259,6 +262,14 @@ def _inner(eqn: Any) -> Any:
     if name == "call_hi_primitive" and not eqn.effects:
         return _jax.expanded(eqn.params["_prim"])
     return keys.without_keys(eqn) if keys.concerns_keys(eqn) else None
+
+
+def _solver(params: Mapping[str, Any], inputs: Sequence[Ref]) -> tuple[Any, list[Ref]]:
+    """Return the jaxpr that solves a linear system, and its operands."""
+    lengths = params["const_lengths"]
+    start = lengths.matvec + lengths.vecmat
+    own = inputs[start : start + lengths.solve]
+    return params["jaxprs"].solve, [*own, *inputs[sum(lengths) :]]
 
 
 def _platform(platforms: Sequence[Sequence[str] | None]) -> int:

@@ -10,6 +10,8 @@ from jax import lax
 
 from jask.geometry.box import Box
 from jask.rules._table import RULES, Link
+from jask.trace.ir import Equation, Var
+from jask.trace.stacks import one_result, stacked_name
 from tests.rules.helpers import boxes, check_map, equation, numbers, shapes
 
 
@@ -88,6 +90,43 @@ def test_batches_of_matrices_are_independent(name: str) -> None:
     eqn = equation(fn, *arrays)
     assert eqn.name == name
     check_map(eqn, Box((1, 1, 0), (3, 3, 2)), *arrays, rtol=1e-10, atol=1e-10)
+
+
+def _one_of(eqn: Equation, part: int) -> Equation:
+    """Return the equation of one result of a decomposition, as programs hold it."""
+    params = {**eqn.params, "part": part}
+    made = Equation(
+        one_result(eqn.primitive), stacked_name(eqn.name), params, eqn.inputs
+    )
+    result = eqn.outputs[part]
+    made.outputs = (Var(result.shape, result.dtype, made),)
+    return made
+
+
+DECOMPOSED: dict[str, Callable[..., Any]] = {
+    "eig": lax.linalg.eig,
+    "eigh": lambda a: lax.linalg.eigh(a, symmetrize_input=False),
+    "hessenberg": lax.linalg.hessenberg,
+    "lu": lax.linalg.lu,
+    "qr": lambda a: lax.linalg.qr(a, full_matrices=True),
+    "svd": lambda a: lax.linalg.svd(a, full_matrices=True),
+    "tridiagonal": lambda a: lax.linalg.tridiagonal(a, lower=True),
+}
+
+
+@pytest.mark.parametrize("name", DECOMPOSED)
+def test_each_result_of_a_stack_is_made_for_a_part_of_it(name: str) -> None:
+    x = _positive(5, 2)
+    whole = equation(DECOMPOSED[name], x)
+    assert whole.name == name
+    for part, result in enumerate(whole.outputs):
+        core = result.shape[2:]
+        stop = tuple(max(1, n - 1) for n in core)
+        start = tuple(min(1, n - 1) for n in stop)
+        eqn = _one_of(whole, part)
+        check_map(eqn, Box((1, 0, *start), (4, 1, *stop)), x, rtol=1e-10, atol=1e-10)
+        links = set(RULES[eqn.name].links(eqn))
+        assert links == {Link(0, 0, 0), Link(0, 1, 1)}
 
 
 def test_whole_axes_are_not_linked() -> None:
