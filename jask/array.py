@@ -25,7 +25,7 @@ from jask.hijax.type import is_disk, make_value, refuse_jax, register_value
 from jask.stores._dtypes import is_computable
 from jask.stores.memory import MemoryStore
 from jask.stores.open import open_store
-from jask.trace.graph import Dense, Node, Result, Source
+from jask.trace.graph import Dense, Node, Result, Source, hold
 
 __all__ = ["DiskArray", "from_numpy", "persist_all"]
 
@@ -131,6 +131,7 @@ class DiskArray:
 
     def _init(self, node: Node) -> None:
         self.node = node
+        hold(node, self)
         self._origin: Path | None = getattr(_store(node), "path", None)
         self._turned: Any = None
 

@@ -37,7 +37,9 @@ from jask._jax import (
     variable_of,
 )
 from jask.config import Settings, current, using
+from jask.errors import MemoryBudgetError
 from jask.execute import run
+from jask.execute.held import files_below, held_below
 from jask.execute.process import PROCESS
 from jask.hijax import type as hitype
 from jask.hijax.binding import Template, named, settled, template, traced_leaves
@@ -45,7 +47,7 @@ from jask.hijax.cotangents import add_later
 from jask.hijax.handles import GRACE, TABLE
 from jask.hijax.rows import rows
 from jask.hijax.type import DiskArrayType, axis_of, is_disk, make_value, node_of
-from jask.trace.graph import Dense, Handle, Node
+from jask.trace.graph import Dense, Handle, Node, Result
 
 __all__ = ["Dematerialize", "Materialize", "dematerialize", "evaluate", "materialize"]
 
@@ -226,9 +228,31 @@ def dematerialize(x: Any) -> Any:
 def evaluate(
     nodes: Sequence[Node], destinations: Sequence[run.Destination] | None = None
 ) -> list[Any]:
-    """Evaluate nodes as one program; waits for the calls that return their handles."""
-    to = [run.InMemory()] * len(nodes) if destinations is None else destinations
-    return run.evaluate(settled(nodes), to) if nodes else []
+    """Evaluate nodes as one program; waits for the calls that return their handles.
+
+    Small values on the way that somebody holds are kept with their nodes.
+    """
+    if not nodes:
+        return []
+    targets = settled(nodes)
+    to = [run.InMemory()] * len(nodes) if destinations is None else list(destinations)
+    if current().block_bytes is None and all(isinstance(d, run.InMemory) for d in to):
+        held = held_below(targets)
+        if held:
+            return _evaluate_with(targets, held)
+    return run.evaluate(targets, to)
+
+
+def _evaluate_with(targets: Sequence[Node], held: Sequence[Result]) -> list[Any]:
+    """Evaluate to memory; nodes on the way keep their values if there is room."""
+    nodes = [*targets, *held]
+    try:
+        values = run.evaluate(nodes, [run.InMemory()] * len(nodes))
+    except MemoryBudgetError:
+        return run.evaluate(targets, [run.InMemory()] * len(targets))
+    for node, value in zip(held, values[len(targets) :], strict=True):
+        node.keep(value, files_below(node))
+    return values[: len(targets)]
 
 
 def _values(arrays: Sequence[Any]) -> list[Any]:

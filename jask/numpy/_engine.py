@@ -17,7 +17,7 @@ from jask.hijax.materialize import dematerialize, evaluate
 from jask.hijax.type import is_disk, make_value
 from jask.stores.base import read_block
 from jask.stores.memory import MemoryStore
-from jask.trace.graph import Dense, Node, Result, Source, walk
+from jask.trace.graph import Dense, Node, Result, Source, kept_value, walk
 
 __all__ = [
     "DiskArray",
@@ -140,7 +140,7 @@ def host_value(x: Any) -> np.ndarray[Any, Any] | None:
         return None
     node = x.node
     if isinstance(node, Result):
-        return node.value
+        return kept_value(node)
     if isinstance(node, Dense) and not is_traced(node.value):
         return np.asarray(node.value)
     store = node.store if isinstance(node, Source) else None

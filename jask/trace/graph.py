@@ -5,6 +5,7 @@ identity of a computation is its `Operation`, compared by value, so that the sam
 program on other files is traced, planned and compiled once.
 """
 
+import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -124,11 +125,25 @@ class Result(Node):
     value: np.ndarray[Any, Any] | None = None
     """Its elements, if they were computed and are few; see `keep`."""
 
-    def keep(self, value: np.ndarray[Any, Any]) -> None:
+    read: tuple[Stored, ...] = ()
+    """The files that they were computed from: while these are the same, so are they."""
+
+    def keep(self, value: np.ndarray[Any, Any], read: tuple[Stored, ...] = ()) -> None:
         """Remember the elements: computing them again would give the same."""
         own = np.array(value, order="C")
         own.flags.writeable = False
+        object.__setattr__(self, "read", read)
         object.__setattr__(self, "value", own)
+
+
+def kept_value(node: Result) -> np.ndarray[Any, Any] | None:
+    """Return the elements that a result kept, if it did.
+
+    SourceChangedError if a file that they were computed from was changed since.
+    """
+    for store in node.read:
+        store.check()
+    return node.value
 
 
 def as_leaf(node: Node) -> Node:
@@ -137,9 +152,23 @@ def as_leaf(node: Node) -> Node:
     What is computed from it does not hold on to what it was computed from: a loop that
     reads its state in every step leaves no chain of steps behind.
     """
-    if isinstance(node, Result) and node.value is not None:
-        return Dense(node.shape, node.dtype, node.value)
-    return node
+    value = kept_value(node) if isinstance(node, Result) else None
+    return node if value is None else Dense(node.shape, node.dtype, value)
+
+
+_holders: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def hold(node: Node, holder: Any) -> None:
+    """Note that an object stands for a node, which is its attribute `node`."""
+    if isinstance(node, Result):
+        _holders[id(node)] = holder
+
+
+def is_held(node: Node) -> bool:
+    """Return whether an object that stands for a node is alive."""
+    holder = _holders.get(id(node))
+    return holder is not None and holder.node is node
 
 
 def walk(targets: Iterable[Node]) -> list[Node]:
