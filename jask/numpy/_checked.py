@@ -41,9 +41,8 @@ def choosing(choose: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(choose)
     def checked(a: Operand, choices: Any, out: None = None, mode: str = "raise") -> Any:
         if mode == "raise":
-            count = len(choices) if isinstance(choices, (list, tuple)) else (
-                shape_of(choices)[0]
-            )  # fmt: skip
+            rows = isinstance(choices, (list, tuple))
+            count = len(choices) if rows else shape_of(choices)[0]
             check_inside("choose", a, count)
             mode = "clip"
         return choose(a, choices, out=out, mode=mode)
@@ -76,7 +75,7 @@ def deleting(delete: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if is_disk(obj):
             (obj,) = fetch("delete", obj)
-        return delete(arr, np.asarray(obj) if hasattr(obj, "shape") else obj, axis,
-                      **options)  # fmt: skip
+        what = np.asarray(obj) if hasattr(obj, "shape") else obj
+        return delete(arr, what, axis, **options)
 
     return evaluated

@@ -46,7 +46,7 @@ def all_roots(
             found.append(make_root(kind, eqn.outputs, eqn, cut))
     asked = (o for o in dict.fromkeys(program.outputs) if isinstance(o, Var) and o.size)
     found.extend(make_root("map", (o,), None, cut) for o in asked if o not in cut)
-    found = _Levels(places, followed).set(found)
+    found = _Levels(places, followed).assign(found)
     _postpone(found, places)
     return found
 
@@ -61,7 +61,7 @@ class _Levels:
         self.hosts: dict[Var, Root] = {}
         self.read: set[Var] = set()
 
-    def set(self, roots: Sequence[Root]) -> list[Root]:
+    def assign(self, roots: Sequence[Root]) -> list[Root]:
         """Return the roots that follow no other; all are in program order."""
         return [root for root in roots if not self._follows(root)]
 

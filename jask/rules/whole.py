@@ -126,8 +126,8 @@ class Sort(WholeAxes, Staged):
 
     def stage_traffic(self, eqn: Equation, memory: int) -> int:
         """Return one more than the levels of merging."""
-        runs, fan, levels = -(-eqn.inputs[0].shape[-1] // run_length(eqn, memory)), 0, 1
-        fan = merged_runs(memory)
+        runs = -(-eqn.inputs[0].shape[-1] // run_length(eqn, memory))
+        fan, levels = merged_runs(memory), 1
         while runs > 1:
             runs, levels = -(-runs // fan), levels + 1
         return levels
