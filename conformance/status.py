@@ -29,8 +29,9 @@ _PEERS = """
 Tests passed, each chapter; measured by the same runner on the same machine, which was
 in use by others. A crash or a test over the time limit counts as failed. *Blocks* of a
 few bytes make nearly every array span several, and turn off what is done at once for
-small arrays. *Examples* are for each test; *minutes* are for the whole run. Of the same suite, measured once and not by
-this runner: dask passed 1,280, cubed 1,198, and blosc2 crashed the interpreter.
+small arrays. *Examples* are for each test; *minutes* are for the whole run. Of the same
+suite, measured once and not by this runner: dask passed 1,280, cubed 1,198, and blosc2
+crashed the interpreter.
 
 """
 
@@ -104,8 +105,10 @@ def _peer_table(
     ]
     total = sum(sum(count.values()) for count in chapters.values())
     rows.append(("**all**", total, *(_passed(figures[n]) for n in names)))
-    for row in ("examples", "minutes"):
-        rows.append((f"*{row}*", "", *(figures[n][row] for n in names)))
+    rows.extend(
+        (f"*{row}*", "", *(figures[n][row] for n in names))
+        for row in ("examples", "minutes")
+    )
     return heads, rows
 
 
