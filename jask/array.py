@@ -25,7 +25,7 @@ from jask.hijax.type import is_disk, make_value, refuse_jax, register_value
 from jask.stores._dtypes import is_computable
 from jask.stores.memory import MemoryStore
 from jask.stores.open import open_store
-from jask.trace.graph import Dense, Node, Result, Source, hold
+from jask.trace.graph import Dense, Node, Source, hold
 
 __all__ = ["DiskArray", "from_numpy", "persist_all"]
 
@@ -194,7 +194,7 @@ class DiskArray:
     def _state(self) -> str:
         store = self._turned or _store(self.node)
         if store is None:
-            return "lazy" if isinstance(self.node, Result) else "in memory"
+            return "in memory" if isinstance(self.node, Dense) else "lazy"
         path = getattr(store, "path", None)
         return "in memory" if path is None else f"file={str(path)!r}"
 
@@ -288,6 +288,10 @@ class DiskArray:
     def __complex__(self) -> complex:
         """Return the value of an array of one element."""
         return complex(self._item("complex"))
+
+    def __format__(self, spec: str) -> str:
+        """Return the value of an array of one element, formatted; `repr` if no spec."""
+        return format(self._item("format").item(), spec) if spec else repr(self)
 
     def __index__(self) -> int:
         """Return the value of an integer scalar."""

@@ -7,6 +7,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -103,6 +104,20 @@ def test_one_element_converts_to_a_python_number(convert, value):
     assert got == value
     assert type(got) is type(value)
     assert jask.from_numpy([value]).item() == value
+
+
+def test_one_element_is_formatted_as_its_value_and_without_a_format_not_read(lazy):
+    x = jask.from_numpy(np.float32(2.5)) + 1
+    assert f"{x:.2f} {jask.from_numpy(7):d}" == "3.50 7"
+    assert f"{x}" == repr(x)
+    with pytest.raises(TypeError, match=r"\(2, 3\)"):
+        format(lazy, ".2f")
+
+
+def test_what_leaves_a_function_under_jit_is_shown_as_lazy(raw):
+    x = jask.DiskArray(raw, (2, 3), "float32")
+    y = jax.jit(lambda x: x + 1)(x)
+    assert "lazy" in repr(y)
 
 
 @pytest.mark.parametrize("convert", [float, int, bool, complex])
