@@ -195,7 +195,8 @@ def config(**changes: Unpack[Changes]) -> Iterator[Settings]:
     The block is given the settings: `with jask.config() as s` shows those in force.
 
     A function under `jax.jit` runs with the settings in force where it is called, its
-    callbacks included, and is traced once for each different settings.
+    callbacks included, and is traced once for each different settings. One that was
+    compiled ahead of time (`f.lower(x).compile()`) keeps those of where it was lowered.
 
     Parameters
     ----------
