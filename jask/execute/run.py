@@ -32,6 +32,7 @@ from jask.plan.ir import DEFAULT_BLOCK, Limits, Place, Plan
 from jask.plan.make import make_plan, round_up
 from jask.plan.picks import pick_rows
 from jask.rules.loops import stream_loops
+from jask.rules.sorted_rows import gather_from_sorted
 from jask.trace.build import build, structure
 from jask.trace.counters import COUNTERS
 from jask.trace.graph import Handle, Node, Result, Source, walk
@@ -306,7 +307,8 @@ def _prepare(
 
 def _program(nodes: Sequence[Node], found: Structure, memory: int) -> Program:
     """Return the program of a graph, rewritten for planning."""
-    program = view_leaves(stream_loops(rewrite(build(nodes, found))))
+    program = gather_from_sorted(stream_loops(rewrite(build(nodes, found))))
+    view_leaves(program)
     pick_rows(program, _leaf_places(program, found.leaves), memory)
     return program
 

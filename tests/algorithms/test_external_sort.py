@@ -160,6 +160,8 @@ QUANTILES: dict[str, Callable[[Any, Any], Any]] = {
     "median": lambda xp, x: xp.median(x),
     "quantile": lambda xp, x: xp.quantile(x, jax.numpy.array([0.0, 0.3, 1.0])),
     "percentile": lambda xp, x: xp.percentile(x, 12.5),
+    "nanmedian": lambda xp, x: xp.nanmedian(xp.where(x > 1, xp.nan, x)),
+    "nanquantile": lambda xp, x: xp.nanquantile(x, 0.7),
     "median of columns": lambda xp, x: xp.median(xp.reshape(x, (-1, 4)), axis=0),
 }
 
