@@ -18,7 +18,7 @@ import jask
 import jask.numpy as jnp
 from jask.execute.run import InMemory, ToFile, evaluate, prepare
 from jask.hijax.binding import settled
-from tests.memory import backward
+from tests.memory import backward, windows
 
 WIDTH = 256
 
@@ -50,6 +50,10 @@ def _pairs(x: Any) -> Any:
     square = _square(x)
     places = np.random.default_rng(0).integers(0, square.shape[0], (2, 20_000))
     return square[places[0], places[1]]
+
+
+def _matrices(x: Any) -> Any:
+    return jnp.reshape(x[: x.size // 16 * 16], (-1, 4, 4)) + jnp.eye(4, dtype=x.dtype)
 
 
 FAMILIES: dict[str, Callable[[Any], Any]] = {
@@ -92,6 +96,9 @@ FAMILIES: dict[str, Callable[[Any], Any]] = {
     "rows by a mask": lambda x: _rows(x)[_rows(x)[:, 3] >= 0],
     "nonzero": lambda x: jnp.nonzero(x == 0)[0],
     **backward.FAMILIES,
+    **windows.FAMILIES,
+    "inverses of a stack": lambda x: jnp.linalg.inv(_matrices(x)),
+    "singular values of a stack": lambda x: jnp.linalg.svd(_matrices(x)).S,
     "where": lambda x: jnp.where(x > 0, x, jnp.clip(x, -1, 1)),
 }
 
