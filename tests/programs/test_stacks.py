@@ -1,4 +1,4 @@
-"""Linear algebra of stacks of small matrices, in a file larger than the budget."""
+"""Stacks of small matrices, and of short lines, in a file larger than the budget."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -103,3 +103,16 @@ def test_gradients_of_a_stack_stream(name: str, stack: tuple[Path, Any]) -> None
     gradient = jax.grad(_sum_of(GRADIENTS[name]))
     (got,) = _streamed(gradient, folder)
     assert_same(got, gradient(jax_numpy.asarray(a)), sums=1000)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_largest_of_each_line_stream(axis: int, stack: tuple[Path, Any]) -> None:
+    folder, a = stack
+
+    def largest(a: Any) -> Any:
+        return lax.top_k(a.reshape(100, 96), 3, axis=axis)
+
+    values, places = _streamed(largest, folder)
+    expected, found = largest(jax_numpy.asarray(a))
+    assert_same(values, expected)
+    assert_same(places, found)
