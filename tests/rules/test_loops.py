@@ -48,8 +48,8 @@ def expect(fn: Callable[..., Any], *arrays: Any, opaque: int, **more: Any) -> No
 SEARCHES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "left": lambda xp, a, x: xp.searchsorted(a, x).astype("int32"),
     "right": lambda xp, a, x: xp.searchsorted(a, x, side="right").astype("int32"),
-    "digitize": lambda xp, a, x: xp.digitize(x, a),
-    "digitize, right": lambda xp, a, x: xp.digitize(x, a, right=True),
+    "digitize": lambda xp, a, x: xp.digitize(x, a).astype("int32"),
+    "digitize, right": lambda xp, a, x: xp.digitize(x, a, right=True).astype("int32"),
     "counts": lambda xp, a, x: xp.histogram(x[1:], a)[0],
     "counts in two": lambda xp, a, x: xp.histogram2d(
         x[1:].ravel(), x[:-1].ravel()[::-1], [a, a]
