@@ -20,6 +20,7 @@ from jask.hijax.function import Frozen, freeze, thaw
 from jask.hijax.materialize import evaluate
 from jask.hijax.type import is_disk, make_value
 from jask.stores.open import open_store
+from jask.trace.graph import TURNED
 from jask.trace.keys import is_key
 
 __all__ = ["explain", "lift", "open", "persist", "save"]
@@ -68,7 +69,7 @@ def open(  # noqa: A001 - the name that users expect
     array: DiskArray = make_value(_source(opened.store))
     if not opened.fortran:
         return array
-    turned: DiskArray = apply(jnp.transpose, array, name="transpose")
+    turned: DiskArray = apply(jnp.transpose, array, name=TURNED)
     turned._turn(opened.store)
     return turned
 

@@ -18,7 +18,7 @@ from jask._jax import eagerly, kernel_device
 from jask.config import current
 from jask.execute.small import KEEP_BYTES
 from jask.trace.build import build
-from jask.trace.graph import Node, Result, Source, Stored, is_held, walk
+from jask.trace.graph import Node, Result, Source, Stored, is_held, is_turned, walk
 from jask.trace.ir import Equation, Program, Var
 from jask.trace.structure import Structure, structure
 
@@ -61,6 +61,7 @@ def _is_candidate(node: Node) -> TypeGuard[Result]:
     return (
         isinstance(node, Result)
         and node.value is None
+        and not is_turned(node)
         and 0 < node.nbytes <= KEEP_BYTES
         and is_held(node)
     )

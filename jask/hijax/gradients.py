@@ -19,7 +19,7 @@ import jax
 
 from jask.hijax.handles import Owed
 from jask.stores.scratch import ScratchStore
-from jask.trace.graph import Call, Handle, Node, Operation, Result, Source
+from jask.trace.graph import Call, Handle, Node, Operation, Result, Source, is_turned
 
 __all__ = ["beside", "gradient_path", "mark_pulled_back", "mark_sum"]
 
@@ -58,6 +58,8 @@ def gradient_path(node: Node) -> Path | None:
 
 def beside(array: Node) -> Path | None:
     """Return where the gradient of a stored array belongs, if it has a place."""
+    if is_turned(array):
+        (array,) = array.call.operands
     store: Any = array.store if isinstance(array, Source) else None
     path = getattr(store, "path", None)
     if path is None or isinstance(store, ScratchStore):

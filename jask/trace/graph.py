@@ -8,7 +8,7 @@ program on other files is traced, planned and compiled once.
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
@@ -134,6 +134,15 @@ class Result(Node):
         own.flags.writeable = False
         object.__setattr__(self, "read", read)
         object.__setattr__(self, "value", own)
+
+
+TURNED = "turned"
+"""The name of the operation that turns what a file in Fortran order holds."""
+
+
+def is_turned(node: Node) -> TypeGuard[Result]:
+    """Return whether a node stands for a file in Fortran order."""
+    return isinstance(node, Result) and node.call.operation.name == TURNED
 
 
 def kept_value(node: Result) -> np.ndarray[Any, Any] | None:
