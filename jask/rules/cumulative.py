@@ -57,7 +57,11 @@ class Cumulative(Scan):
         (block,) = blocks
         axis = self.axis(eqn)
         one = (*block.shape[:axis], 1, *block.shape[axis + 1 :])
-        result, _ = self.step(eqn, self.init_carry(eqn, one), block)
+        if block.shape[axis] == 1:
+            return block
+        # XLA takes the sum of a constant zero and -0.0 for -0.0
+        start = lax.optimization_barrier(tuple(self.init_carry(eqn, one)))
+        result, _ = self.step(eqn, start, block)
         return crop_axis(result, offsets[0], shape[axis], axis)
 
     def links(self, eqn: Equation) -> Sequence[Link]:

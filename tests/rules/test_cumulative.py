@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from jax import lax
 
+import jask
 from jask.geometry.box import Box
 from jask.rules._table import RULES, Scan
 from tests.rules.helpers import (
@@ -66,3 +67,14 @@ def test_a_long_running_sum_is_carried_in_float64() -> None:
     assert carry.dtype == np.float64
     wanted = np.cumsum(x.astype(np.float64)).astype(np.float32)
     same(scan(eqn, Box((0,), (4096,)), [100, 2000], x), wanted)
+
+
+@pytest.mark.parametrize("shape", [(1, 50), (4, 50)])
+def test_a_running_sum_within_a_tile_has_the_zeros_of_jax(
+    shape: tuple[int, int],
+) -> None:
+    x = np.full(shape, -0.0, "f4")
+    with jask.config(block_bytes=64, memory_budget=100_000):
+        found = np.asarray(jask.numpy.cumsum(jask.from_numpy(x), axis=0))
+    expected = np.asarray(lax.cumsum(jnp.asarray(x), 0))
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
