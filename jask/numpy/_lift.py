@@ -9,9 +9,10 @@ A function whose result has a shape that depends on values is evaluated at the c
 in memory, unless `size=` is given. What jask does not offer is a row of `REFUSED`.
 """
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -218,15 +219,29 @@ def call_bound(
     }
     remade = inspect.BoundArguments(bound.signature, kept)
     leaves, tree = jax.tree.flatten((remade.args, remade.kwargs), is_leaf=_is_leaf)
-    return call(
-        _kernels.call_flat,
-        operands,
-        name=name,
-        wide=wide,
-        function=function,
-        tree=tree,
-        constants=tuple(leaves),
-    )
+    options = {"function": function, "tree": tree, "constants": tuple(leaves)}
+    with _one_axis_error(name, bound):
+        return call(_kernels.call_flat, operands, name=name, wide=wide, **options)
+
+
+@contextlib.contextmanager
+def _one_axis_error(name: str, bound: inspect.BoundArguments) -> Iterator[None]:
+    """Raise NumPy's AxisError where there is no such axis.
+
+    `jax.numpy` says so in several ways.
+    """
+    try:
+        yield
+    except (AssertionError, IndexError, ValueError) as error:
+        axis, said = bound.arguments.get("axis"), str(error)
+        known = isinstance(error, AssertionError) or any(w in said for w in _NO_AXIS)
+        if axis is None or not known:
+            raise
+        msg = f"{name}: axis {axis} is out of bounds."
+        raise np.exceptions.AxisError(msg) from error
+
+
+_NO_AXIS = ("out of bounds for array of dim", "out of bounds for axis", "out of range")
 
 
 def _is_leaf(value: Any) -> bool:
@@ -249,7 +264,8 @@ def _call_now(function: Function, name: str, bound: inspect.BoundArguments) -> A
         args[i] = value
     with jax.enable_x64(True):  # noqa: FBT003 - JAX's signature
         positional, named = jax.tree.unflatten(tree, args)
-        return jax.tree.map(_wrapped, function(*positional, **named))
+        with _one_axis_error(name, bound):
+            return jax.tree.map(_wrapped, function(*positional, **named))
 
 
 def _wrapped(value: Any) -> Any:

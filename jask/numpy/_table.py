@@ -8,7 +8,9 @@
 Nothing here computes: every function reads nothing and returns at once.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -114,7 +116,7 @@ def axes_tuple(axis: Axis, ndim: int) -> tuple[int, ...] | None:
 
 def _as_index(axis: Any) -> int:
     """Return an axis as an int; floats and the like are a TypeError."""
-    return int(axis.__index__())
+    return operator.index(axis)
 
 
 def dtype_or_none(dtype: Any) -> np.dtype[Any] | None:
@@ -185,7 +187,8 @@ def unary(
     """Return an elementwise function of one array."""
 
     def function(x: Operand, /) -> Array:
-        return call(kernel, check_operand(name, x), name=name)
+        with _dtypes_named(name, x):
+            return call(kernel, check_operand(name, x), name=name)
 
     doc = documented(
         summary,
@@ -208,7 +211,9 @@ def binary(
     """Return an elementwise function of two arrays that broadcast together."""
 
     def function(x1: Operand, x2: Operand, /) -> Array:
-        return call(kernel, check_operand(name, x1), check_operand(name, x2), name=name)
+        check_operand(name, x1), check_operand(name, x2)
+        with _dtypes_named(name, x1, x2):
+            return call(kernel, x1, x2, name=name)
 
     doc = documented(
         summary,
@@ -217,6 +222,20 @@ def binary(
         _example(name, example),
     )
     return finish(function, name, module, doc)
+
+
+@contextlib.contextmanager
+def _dtypes_named(name: str, *operands: Operand) -> Iterator[None]:
+    """Raise TypeError with the operands' dtypes where a function refuses them."""
+    try:
+        yield
+    except TypeError as error:
+        dtypes = [str(getattr(x, "dtype", type(x).__name__)) for x in operands]
+        said = str(error)
+        if type(error) is not TypeError or all(d in said for d in dtypes):
+            raise
+        msg = f"{name}: is not defined for {' and '.join(dtypes)}. {said}"
+        raise TypeError(msg) from error
 
 
 def check_device(name: str, device: Any) -> None:

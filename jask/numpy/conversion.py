@@ -137,6 +137,9 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     Array([0, 1, 2], dtype=int32)
     """
     check_device("from_dlpack", device)
+    if not hasattr(x, "__dlpack__"):
+        msg = f"from_dlpack: an array must have __dlpack__; got {type(x).__name__}."
+        raise TypeError(msg)
     if is_disk(x):
         return x
     if copy is False:

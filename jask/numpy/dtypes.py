@@ -273,6 +273,7 @@ def astype(x: Operand, dtype: Any, /, *, copy: Any = True, device: Any = None) -
     Array([ 1, -1], dtype=int32)
     """
     _table.check_device("astype", device)
+    _table.check_operand("astype", x)
     target = as_dtype(dtype)
     if not copy and is_disk(x) and x.dtype == target:
         return x

@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jask.numpy._table import Array, is_array, ndim_of, shape_of
+from jask.numpy._table import Array, axes_tuple, is_array, ndim_of, shape_of
 from jask.numpy.jax_names import diag_indices, tril_indices, triu_indices
 
 
@@ -111,7 +111,9 @@ def size(a: Any, axis: int | None = None) -> int:
     12
     """
     lengths = shape(a)
-    return int(np.prod(lengths, dtype=object)) if axis is None else lengths[axis]
+    if axis is None:
+        return int(np.prod(lengths, dtype=object))
+    return int(np.prod([lengths[k] for k in axes_tuple(axis, len(lengths)) or ()]))
 
 
 __all__ = [

@@ -1,5 +1,6 @@
 """Linear algebra functions of the main namespace."""
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,7 +115,7 @@ def tensordot(
 def _contracted(axes: Axes, left: int, right: int) -> Any:
     """Return the axes of a tensordot, counted from the front."""
     if not isinstance(axes, (tuple, list)):
-        return axes.__index__()
+        return operator.index(axes)
     first, second = (a if isinstance(a, (tuple, list)) else (a,) for a in axes)
     return (
         tuple(axis_index(a, left) for a in first),

@@ -16,6 +16,7 @@ from jask.numpy._table import (
     axes_tuple,
     axis_index,
     call,
+    check_operand,
     ndim_of,
     shape_of,
 )
@@ -287,7 +288,7 @@ def reshape(
     if order not in ("C", "F", "A", "K"):
         msg = f"reshape: the order must be 'C', 'F', 'A' or 'K'; got {order!r}."
         raise ValueError(msg)
-    target = _resolved(shape_of(x), shape)
+    target = _resolved(shape_of(check_operand("reshape", x)), shape)
     if order == "F":
         turned = reshape(transpose(x), target[::-1])
         return transpose(turned)

@@ -13,6 +13,7 @@ from jask.numpy._table import (
     axes_tuple,
     axis_index,
     call,
+    check_operand,
     documented_reduction,
     finish,
     ndim_of,
@@ -80,7 +81,7 @@ def count_nonzero(x: Operand, /, axis: Axis = None, *, keepdims: bool = False) -
     """
     return call(
         _kernels.count_nonzero,
-        x,
+        check_operand("count_nonzero", x),
         name="count_nonzero",
         wide=True,
         axis=axes_tuple(axis, ndim_of(x)),

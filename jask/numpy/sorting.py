@@ -3,7 +3,14 @@
 from typing import Any
 
 from jask.numpy import _kernels
-from jask.numpy._table import Array, Operand, axis_index, call, ndim_of
+from jask.numpy._table import (
+    Array,
+    Operand,
+    axis_index,
+    call,
+    check_operand,
+    ndim_of,
+)
 
 
 def sort(
@@ -41,7 +48,7 @@ def sort(
     Array([1, 4, 7], dtype=int32)
     """
     del stable
-    where = _where(axis, x)
+    where = _where("sort", axis, x)
     return call(
         _kernels.sort, x, name="sort", axis=where, descending=descending is True
     )
@@ -83,12 +90,13 @@ def argsort(
     [1, 0, 2]
     """
     del stable
-    options = {"axis": _where(axis, x), "descending": descending is True}
+    options = {"axis": _where("argsort", axis, x), "descending": descending is True}
     return call(_kernels.argsort, x, name="argsort", wide=True, **options)
 
 
-def _where(axis: int | None, x: Operand) -> int | None:
-    return None if axis is None else axis_index(axis, ndim_of(x))
+def _where(name: str, axis: int | None, x: Operand) -> int | None:
+    ndim = ndim_of(check_operand(name, x))
+    return None if axis is None else axis_index(axis, ndim)
 
 
 __all__ = [

@@ -15,6 +15,7 @@ from jask.numpy._table import (
     axes_tuple,
     axis_index,
     call,
+    check_operand,
     default_dtype,
     documented_reduction,
     dtype_or_none,
@@ -38,6 +39,7 @@ def reduce(
     **static: Any,
 ) -> Array:
     """Apply a reduction; what every function of this chapter comes down to."""
+    check_operand(name, x)
     options = {
         "axis": axes_tuple(axis, ndim_of(x)),
         "keepdims": keepdims is True,
@@ -124,7 +126,7 @@ def _extreme(
 
 def check_not_empty(name: str, x: Operand, axis: Axis) -> None:
     """Raise ValueError where there is nothing to choose from."""
-    shape = shape_of(x)
+    shape = shape_of(check_operand(name, x))
     axes = axes_tuple(axis, len(shape))
     lengths = shape if axes is None else tuple(shape[a] for a in axes)
     rest = (
