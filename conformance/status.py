@@ -29,10 +29,10 @@ _PEERS = """
 Tests passed, each chapter; measured by the same runner on the same machine, which was
 in use by others. A crash or a test over the time limit counts as failed. *Blocks* of a
 few bytes make nearly every array span several, and turn off what is done at once for
-small arrays. *Examples* are for each test; *minutes* are for the whole run, at different
-times and loads: they show no more than the order of magnitude. Of the same
-suite, measured once and not by this runner: dask passed 1,280, cubed 1,198, and blosc2
-crashed the interpreter.
+small arrays. *Examples* are for each test; *minutes* are for the whole run, each at
+another load: no more than an order of magnitude. Of the same suite, measured once and
+not by this runner: dask passed 1,280, cubed 1,198, and blosc2 crashed the
+interpreter.
 
 """
 
