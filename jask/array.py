@@ -20,9 +20,10 @@ from jask.execute.run import InMemory, ToFile, ToScratch
 from jask.hijax.diverted import DIVERTED  # noqa: F401 - it tells JAX what they mean
 from jask.hijax.gradients import gradient_path
 from jask.hijax.materialize import evaluate
-from jask.hijax.operand import as_operands
+from jask.hijax.operand import as_operands, from_memmap
 from jask.hijax.type import is_disk, make_value, refuse_jax, register_value
 from jask.stores._dtypes import is_computable
+from jask.stores.mapped import is_lent, require_small
 from jask.stores.memory import MemoryStore
 from jask.stores.open import open_store
 from jask.trace.graph import Dense, Node, Source, hold
@@ -196,6 +197,8 @@ class DiskArray:
         if store is None:
             return "in memory" if isinstance(self.node, Dense) else "lazy"
         path = getattr(store, "path", None)
+        if path is None and store.on_disk:
+            return "mapped"
         return "in memory" if path is None else f"file={str(path)!r}"
 
     def _turn(self, store: Any) -> None:
@@ -351,7 +354,8 @@ def from_numpy(array: Any) -> DiskArray:
     Parameters
     ----------
     array
-        Anything that NumPy takes as an array; later changes of it are not seen.
+        Anything that NumPy takes as an array; later changes of it are not seen. A
+        read-only `numpy.memmap` in row-major order is not copied but read where it is.
 
     Returns
     -------
@@ -362,12 +366,18 @@ def from_numpy(array: Any) -> DiskArray:
     ------
     TypeError
         If it is not numeric or boolean.
+    MemoryBudgetError
+        If it is a larger `numpy.memmap` that would have to be copied.
 
     Examples
     --------
     >>> from_numpy([[1.0, 2.0]])
     DiskArray(shape=(1, 2), dtype=float64, in memory)
     """
+    if is_lent(array):
+        mapped: DiskArray = from_memmap(array)
+        return mapped
+    require_small(array, current().memory_budget)
     values = np.asarray(array)
     if not is_computable(values.dtype):
         msg = f"An array must be numeric or boolean; got dtype {values.dtype}."

@@ -3,7 +3,8 @@
 1. Whether an operation is traced with 64-bit types is decided from the user's flag and
    the operands that are 64-bit already (disk arrays, JAX arrays and tracers).
 2. Python scalars become weakly typed run-time operands, so promotion is JAX's.
-3. Concrete arrays become lazy nodes at once; tracers are bound with `Dematerialize`.
+3. Concrete arrays become lazy nodes at once: read-only mappings of files are read where
+   they are, NumPy's other arrays copied. Tracers are bound with `Dematerialize`.
 """
 
 from collections.abc import Sequence
@@ -13,13 +14,15 @@ from typing import Any
 import jax
 import numpy as np
 
+from jask.config import current
 from jask.hijax.materialize import Dematerialize
 from jask.hijax.type import DiskArrayType, is_disk, make_value
 from jask.stores._dtypes import is_computable
-from jask.trace.graph import Dense
+from jask.stores.mapped import MappedStore, is_lent, require_small
+from jask.trace.graph import Dense, Source
 from jask.trace.keys import is_key
 
-__all__ = ["Operand", "as_operands", "is_64_bit"]
+__all__ = ["Operand", "as_operands", "from_memmap", "is_64_bit"]
 
 _SCALARS = (bool, int, float, complex)
 
@@ -47,8 +50,16 @@ def as_operands(
     leaves: Sequence[Any], *, x64: bool = False
 ) -> tuple[list[Operand], bool]:
     """Return operands for the leaves, and whether to trace with 64-bit types."""
+    leaves = [from_memmap(x) if is_lent(x) else x for x in leaves]
     wide = x64 or bool(jax.config.jax_enable_x64) or any(map(_forces_x64, leaves))
     return [_as_operand(x, x64=wide) for x in leaves], wide
+
+
+def from_memmap(pages: Any) -> Any:
+    """Return a disk array that reads a read-only mapping where it is."""
+    _require_number(pages.dtype, pages)
+    store = MappedStore(pages)
+    return make_value(Source(store.shape, store.dtype, store))
 
 
 def is_64_bit(dtype: Any) -> bool:
@@ -79,6 +90,7 @@ def _as_operand(x: Any, *, x64: bool) -> Operand:
     if isinstance(x, jax.Array):
         return _dense(x, weak=bool(x.weak_type))
     if isinstance(x, np.ndarray | np.generic):
+        require_small(x, current().memory_budget)
         array = np.array(x)  # a copy: later changes are not seen
         _require_number(array.dtype, x)
         array = array.astype(_canonical(array.dtype, x64=x64), copy=False)

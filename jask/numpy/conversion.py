@@ -1,8 +1,9 @@
 """`asarray` and its kin: an array from anything that holds numbers.
 
 A DiskArray stays what it is; a tracer or a JAX array is used as it is (JAX arrays do
-not change); NumPy data are copied, so that later changes do not show; other
-libraries' arrays come through DLPack; nested lists become NumPy arrays first.
+not change). NumPy data are copied, so that later changes do not show, but for read-only
+mappings of files, which are read where they are. Other libraries' arrays come through
+DLPack; nested lists become NumPy arrays first.
 """
 
 from itertools import batched, chain
@@ -152,6 +153,8 @@ def _in_memory(obj: Any, dtype: Any) -> Any:
     """Return a DiskArray, a JAX array or a NumPy array that nobody else changes."""
     if is_disk(obj) or isinstance(obj, jax.Array):
         return obj
+    if isinstance(obj, np.memmap):
+        return to_disk(obj)
     if isinstance(obj, (np.ndarray, np.generic)):
         return _canonical(_native(np.array(obj, copy=True)), dtype)
     if hasattr(obj, "__dlpack__"):

@@ -8,6 +8,7 @@ import pytest
 
 from jask.geometry.box import Box
 from jask.stores.base import Store
+from jask.stores.mapped import MappedStore
 from jask.stores.memory import MemoryStore
 from jask.stores.open import open_store
 from jask.stores.output import create_output
@@ -36,6 +37,16 @@ class TestMemoryStore(StoreTests):
 
     def make(self, array: Array, directory: Path) -> Store:  # noqa: ARG002 (it needs no file)
         return MemoryStore(array)
+
+
+class TestMappedStore(StoreTests):
+    writable = False
+
+    def make(self, array: Array, directory: Path) -> Store:
+        path = directory / "x.raw"
+        path.write_bytes(array.tobytes() or b"#")  # nothing cannot be mapped
+        pages: Any = np.memmap(path, array.dtype, "r", shape=array.shape)
+        return MappedStore(pages)
 
 
 class TestRowStore(StoreTests):
