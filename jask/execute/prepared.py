@@ -180,12 +180,13 @@ def _may_call_back(eqn: Equation) -> bool:
 def _fitted(p: Pass, plan: Plan) -> PreparedPass:
     """Compile a tile; search again if XLA's real temporaries do not fit.
 
-    What the search takes for temporaries only grows, and no tile is tried twice.
+    What the search takes for temporaries only grows, and nothing is tried twice.
     """
-    tried: set[tuple[int, ...]] = set()
+    tried: set[tuple[Any, ...]] = set()
+    total = 0
     memory = plan.limits.memory - plan.kept
     for _ in range(REFITS):
-        tried.add(p.tile)
+        tried.add((p.tile, p.workers))
         prepared = PreparedPass(p)
         temp = prepared.temporaries()
         looked = survey(p, p.tile, plan.places)
@@ -197,13 +198,13 @@ def _fitted(p: Pass, plan: Plan) -> PreparedPass:
         found = max(p.temp_per_work or 0.0, (temp + 1) / max(1, work))
         p = replace(p, temp_per_work=found)
         p = tiled(p, search(p, plan.places, plan.limits, memory))
-        if p.tile in tried:
+        if (p.tile, p.workers) in tried:
             break
     msg = (
-        f"computing {', '.join(r.label for r in p.roots)} needs {p.memory} bytes with "
+        f"computing {', '.join(r.label for r in p.roots)} needs {total} bytes with "
         f"XLA's temporaries, over the {memory} bytes that the memory budget leaves."
     )
-    raise MemoryBudgetError(msg, p.memory + plan.kept)
+    raise MemoryBudgetError(msg, total + plan.kept)
 
 
 __all__ = ["Prepared", "PreparedPass", "Step"]

@@ -83,14 +83,23 @@ def test_temporaries_that_are_larger_than_guessed_make_smaller_tiles(
         Prepared(program, plan)
 
 
+def test_one_worker_is_tried_where_the_temporaries_of_two_do_not_fit():
+    node = call(lambda x: jnp.sum(jnp.nan_to_num(x)), source((5000, 32)))
+    plan, program = plan_of(node, Limits(memory=300_000, workers=2))
+    fitted = Prepared(program, plan)
+    assert (plan.passes[0].workers, fitted.plan.passes[0].workers) == (2, 1)
+    assert fitted.plan.passes[0].tile == plan.passes[0].tile
+    assert fitted.plan.projected <= 300_000
+
+
 def test_no_tile_is_compiled_twice_to_make_temporaries_fit(
     monkeypatch: pytest.MonkeyPatch,
 ):
     """XLA takes little in large tiles, and too much in small ones."""
-    tried: list[tuple[int, ...]] = []
+    tried: list[tuple[Any, ...]] = []
 
     def fickle(p, low) -> Kernel:
-        tried.append(p.tile)
+        tried.append((p.tile, p.workers))
         wide = p.tile[0] > 1 << 11
         return Kernel(compile_step(p, low).call, (1 << 17 if wide else 1 << 20))
 
