@@ -104,7 +104,7 @@ DTYPES = st.sampled_from([np.float32, np.float64, np.float16, np.int32])
 SEEDS = st.integers(0, 99)
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(data=st.data(), case=cases(), dtype=DTYPES, seed=SEEDS)
 def test_a_box_of_a_convolution_is_made_from_what_it_sees(
     data: st.DataObject, case: Case, dtype: Any, seed: int
@@ -114,7 +114,7 @@ def test_a_box_of_a_convolution_is_made_from_what_it_sees(
     check_map(eqn, data.draw(boxes(eqn.outputs[0].shape)), *operands)
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(data=st.data(), case=cases(), dtype=DTYPES, seed=SEEDS)
 def test_a_convolution_is_summed_over_features_and_taps(
     data: st.DataObject, case: Case, dtype: Any, seed: int

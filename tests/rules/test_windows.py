@@ -75,7 +75,7 @@ DTYPES = st.sampled_from([np.float32, np.float64, np.float16, np.int32])
 SEEDS = st.integers(0, 99)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(data=st.data(), case=cases(), dtype=DTYPES, seed=SEEDS)
 @pytest.mark.parametrize("name", ["reduce_window_max", "reduce_window_min"])
 def test_a_box_of_extremes_is_found_in_what_its_windows_see(
@@ -86,7 +86,7 @@ def test_a_box_of_extremes_is_found_in_what_its_windows_see(
     check_map(eqn, data.draw(boxes(eqn.outputs[0].shape)), x)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(data=st.data(), case=cases(), dtype=DTYPES, seed=SEEDS)
 def test_a_box_of_window_sums_is_found_in_what_its_windows_see(
     data: st.DataObject, case: Case, dtype: Any, seed: int
@@ -96,7 +96,7 @@ def test_a_box_of_window_sums_is_found_in_what_its_windows_see(
     check_map(eqn, data.draw(boxes(eqn.outputs[0].shape)), x)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(data=st.data(), case=cases(), dtype=DTYPES, seed=SEEDS)
 @pytest.mark.parametrize(
     "name", ["reduce_window_max", "reduce_window_min", "reduce_window_sum"]
@@ -111,7 +111,7 @@ def test_windows_are_reduced_tap_by_tap(
         check_fold(eqn, kept, data.draw(bounds(case.size)), x)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(data=st.data(), case=cases(), seed=SEEDS)
 def test_windows_of_any_function_see_all_their_taps(
     data: st.DataObject, case: Case, seed: int
@@ -140,7 +140,7 @@ def test_windows_of_any_function_see_all_their_taps(
     check_map(eqn, data.draw(boxes(eqn.outputs[0].shape)), x, y)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(data=st.data(), case=cases(), seed=SEEDS)
 @pytest.mark.parametrize("prim", [lax.ge_p, lax.le_p])
 def test_a_tangent_comes_from_where_the_extreme_is(
@@ -165,7 +165,7 @@ def test_a_tangent_comes_from_where_the_extreme_is(
     check_map(eqn, data.draw(boxes(eqn.outputs[0].shape)), tangent, x)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(data=st.data(), case=cases(dilated=False), seed=SEEDS)
 @pytest.mark.parametrize("prim", [lax.ge_p, lax.le_p])
 def test_a_cotangent_goes_to_where_the_extreme_is(
