@@ -87,13 +87,16 @@ def save(path: Any, x: Any = None) -> None:
     Parameters
     ----------
     path
-        Where to write `x`, or a mapping of paths to arrays.
+        Where to write `x`, or a mapping of paths to arrays. Any name but one that ends
+        as a file of another format does, such as `.npz` or `.h5`.
     x
         A DiskArray or an in-memory array, of any shape and dtype; written in row-major
         order and native byte order.
 
     Raises
     ------
+    ValueError
+        If the name is that of another format.
     MemoryBudgetError
         If no plan fits the memory budget.
     OSError
@@ -134,10 +137,25 @@ def _path(path: Any) -> Path:
     if not isinstance(path, str | bytes | os.PathLike):
         msg = f"save takes the path first and then the array; got {path!r:.80}."
         raise TypeError(msg)
+    _check_suffix(Path(os.fsdecode(path)))
     try:
         return Path(os.fsdecode(path)).resolve()
     except RuntimeError as error:  # a loop of links
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
+
+
+OTHER_FORMATS = frozenset((".hdf", ".hdf5", ".h5", ".nc", ".npz", ".zarr"))
+"""Names of files that hold something else than what `save` writes."""
+
+
+def _check_suffix(path: Path) -> None:
+    """Raise ValueError for the name of a file in another format."""
+    if path.suffix.lower() in OTHER_FORMATS:
+        msg = (
+            f"save writes the format of numpy.save, whatever the name; got {path.name!r}"
+            f", a name of another format. Save to {path.with_suffix('.npy').name!r}."
+        )
+        raise ValueError(msg)
 
 
 def persist(*arrays: Any) -> Any:

@@ -64,6 +64,22 @@ def test_save_writes_what_numpy_reads(tmp_path, file):
     np.testing.assert_array_equal(np.load(tmp_path / "c.npy"), A)
 
 
+@pytest.mark.parametrize("name", ["q.npz", "q.zarr", "q.h5", "q.hdf5", "q.NPZ"])
+def test_the_name_of_another_format_is_refused_with_the_one_to_use(tmp_path, name):
+    refused = pytest.raises(ValueError, match=r"numpy\.save.*Save to 'q\.npy'")
+    with refused:
+        jask.save(tmp_path / name, A)
+    with refused:
+        jask.save({tmp_path / "a.npy": A, tmp_path / name: A})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["q", "q.dat", "q.npy.grad", "q.zarr.npy"])
+def test_any_other_name_is_written_as_it_is(tmp_path, name):
+    jask.save(tmp_path / name, A)
+    np.testing.assert_array_equal(np.load(tmp_path / name), A)
+
+
 def test_several_files_are_one_evaluation(tmp_path, file):
     x = jask.open(file)
     before = COUNTERS.evaluations
