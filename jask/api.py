@@ -152,8 +152,8 @@ def _check_suffix(path: Path) -> None:
     """Raise ValueError for the name of a file in another format."""
     if path.suffix.lower() in OTHER_FORMATS:
         msg = (
-            f"save writes the format of numpy.save, whatever the name; got {path.name!r}"
-            f", a name of another format. Save to {path.with_suffix('.npy').name!r}."
+            f"save writes the format of numpy.save, whatever the name; {path.name!r} "
+            f"names another format. Save to {path.with_suffix('.npy').name!r}."
         )
         raise ValueError(msg)
 
