@@ -120,9 +120,12 @@ class Root:
 
     @property
     def label(self) -> str:
-        """Name for messages and plans."""
-        name = self.eqn.name if self.eqn else self.producer_name
-        return f"{name} {'x'.join(map(str, self.outputs[0].shape)) or 'scalar'}"
+        """What it computes, for messages."""
+        if self.eqn is None:
+            return f"a {self.producer_name} result of shape {self.outputs[0].shape}"
+        shapes = [str(a.shape) for a in self.eqn.inputs if a.shape] or ["()"]
+        more = ["..."] if len(shapes) > 3 else []
+        return f"{self.eqn.name} of shape {' and '.join(shapes[:3] + more)}"
 
     @property
     def producer_name(self) -> str:

@@ -117,6 +117,22 @@ def test_an_impossible_budget_names_one_that_would_do():
     assert plan.projected <= e.value.budget
 
 
+@pytest.mark.parametrize(
+    ("fn", "shape", "said"),
+    [
+        (jnp.linalg.svd, (2048, 2048), r"computing svd of shape \(2048, 2048\) needs"),
+        (
+            jnp.linalg.slogdet,
+            (2048, 2048),
+            r"computing lu of shape \(2048, 2048\) needs",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named_with_the_shape_it_takes(fn, shape, said):
+    with pytest.raises(MemoryBudgetError, match=said):
+        plan_of(call(fn, source(shape)), Limits(memory=1 * MB))
+
+
 SMALL: dict[str, tuple[Callable[..., Any], list[Source]]] = {
     "softmax": (jax.nn.softmax, [source((40, 24))]),
     "standardise": (standardise, [source((40, 24))]),
