@@ -77,9 +77,25 @@ def fetch(name: str, *arrays: Any) -> list[np.ndarray[Any, Any]]:
     try:
         values = iter(evaluate(nodes))
     except MemoryBudgetError as error:
-        msg = f"{name} needs its operands in memory: {error}"
-        raise MemoryBudgetError(msg, error.budget) from None
+        raise _operands_too_large(name, nodes, error) from None
     return [next(values) if is_disk(x) else np.asarray(x) for x in arrays]
+
+
+def _operands_too_large(
+    name: str, nodes: Sequence[Node], error: MemoryBudgetError
+) -> MemoryBudgetError:
+    """Return what to raise where operands do not fit, or cannot be computed."""
+    needed, budget = sum(n.nbytes for n in nodes), current().memory_budget
+    if needed <= budget:
+        msg = f"{name} needs its operands in memory: {error}"
+    else:
+        msg = (
+            f"{name} needs its operands in memory: they take {needed} bytes, over the "
+            f"memory budget of {budget} bytes. Give it a part of them, or allow more"
+        )
+        enough = error.budget
+        msg += f": jask.set_memory_budget({enough}) would do." if enough else "."
+    return MemoryBudgetError(msg, error.budget)
 
 
 def concrete(name: str, *arrays: Any) -> None:
