@@ -12,12 +12,13 @@ from jask.config import current
 from jask.errors import MemoryBudgetError
 from jask.execute.run import InMemory, ToScratch
 from jask.execute.small import MOST_ELEMENTS
+from jask.geometry.box import Box
 from jask.hijax.apply import apply
 from jask.hijax.materialize import dematerialize, evaluate
 from jask.hijax.type import is_disk, make_value
 from jask.stores.base import read_block
 from jask.stores.memory import MemoryStore
-from jask.trace.graph import Dense, Node, Result, Source, kept_value, walk
+from jask.trace.graph import Dense, Node, Part, Result, Source, kept_value, walk
 
 __all__ = [
     "DiskArray",
@@ -35,6 +36,7 @@ __all__ = [
     "is_forced",
     "is_stored",
     "is_traced",
+    "lies_in",
     "place",
     "positions",
     "rebind",
@@ -132,6 +134,28 @@ def stored(arrays: Sequence[Any]) -> list[Any]:
 def _as_store(value: Any) -> Any:
     in_memory = isinstance(value, np.ndarray)
     return MemoryStore(value, copy=False) if in_memory else value
+
+
+def lies_in(
+    part: Any, whole: Any, start: tuple[int, ...], limit: tuple[int, ...]
+) -> None:
+    """Note that a part of what is stored is read in place, if it is in one piece.
+
+    The parts of a file that a loop takes then share a plan.
+    """
+    if not (isinstance(whole, DiskArray) and isinstance(part, DiskArray)):
+        return
+    node, made = whole.node, part.node
+    if isinstance(node, Source):
+        known = Part(node.store, node.store)
+    elif isinstance(node, Result) and node.part is not None:
+        known = node.part
+    else:
+        return
+    cut = getattr(known.store, "part", None)
+    found = cut(Box(start, limit), part.shape) if cut else None
+    if found is not None and isinstance(made, Result):
+        made.lies_in(Part(found, known.whole))
 
 
 def from_store(store: Any) -> DiskArray:

@@ -27,6 +27,7 @@ from jask.numpy._engine import (
     in_memory_value,
     is_forced,
     is_traced,
+    lies_in,
     to_disk,
 )
 from jask.numpy._keys import Key
@@ -99,7 +100,7 @@ def _slice(x: Array, key: Key) -> Array:
     known = host_value(x)
     if known is not None and (prod(part.shape) == 1 or not is_forced()):
         return to_disk(known[key.entries])
-    return call(
+    found = call(
         _kernels.basic_index,
         x,
         name="getitem",
@@ -109,6 +110,9 @@ def _slice(x: Array, key: Key) -> Array:
         backwards=part.backwards,
         shape=part.shape,
     )
+    if not part.backwards and set(part.stride) <= {1}:
+        lies_in(found, x, part.start, part.limit)
+    return found
 
 
 def without_masks(key: Key) -> Key:

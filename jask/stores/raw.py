@@ -87,6 +87,14 @@ class RawStore:
         stored = self._dtype.newbyteorder("S") if self._foreign else self._dtype
         return RawStore(self._file, shape, stored, self._offset)
 
+    def part(self, box: Box, shape: tuple[int, ...]) -> "RawStore | None":
+        """Return a box as an array of this shape, if its bytes are one run."""
+        runs = self._runs(box)
+        if runs.grid or box.size == 0:
+            return None
+        stored = self._dtype.newbyteorder("S") if self._foreign else self._dtype
+        return RawStore(self._file, shape, stored, runs.base)
+
     def __repr__(self) -> str:
         """Return the kind, path, shape and element type."""
         name = type(self).__name__

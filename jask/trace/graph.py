@@ -113,6 +113,17 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Consecutive elements of a store, as a store of their own."""
+
+    store: Stored
+    """The elements."""
+
+    whole: Stored
+    """The store that they are a part of."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Result(Node):
     """One result of a call."""
 
@@ -128,12 +139,19 @@ class Result(Node):
     read: tuple[Stored, ...] = ()
     """The files that they were computed from: while these are the same, so are they."""
 
+    part: "Part | None" = None
+    """Where its elements lie in one piece, if it is a part of what is stored."""
+
     def keep(self, value: np.ndarray[Any, Any], read: tuple[Stored, ...] = ()) -> None:
         """Remember the elements: computing them again would give the same."""
         own = np.array(value, order="C")
         own.flags.writeable = False
         object.__setattr__(self, "read", read)
         object.__setattr__(self, "value", own)
+
+    def lies_in(self, part: "Part") -> None:
+        """Remember where the elements lie: they need not be cut out of the whole."""
+        object.__setattr__(self, "part", part)
 
 
 TURNED = "turned"

@@ -103,8 +103,10 @@ class Structure:
 class _Numbering:
     """The numbers given so far."""
 
-    def __init__(self, *, kept: bool) -> None:
-        self.kept = kept
+    def __init__(self, *, kept: bool, parts: bool) -> None:
+        self.kept, self.parts = kept, parts
+        self.stores: set[int] = set()
+        self.overlap = False
         self.leaves: dict[Hashable, int] = {}
         self.nodes: list[Node] = []
         self.results: list[tuple[Result, int]] = []
@@ -121,13 +123,30 @@ class _Numbering:
         same = _identity(node)
         number = self.leaves.get(same)
         if number is None:
+            self._note_store(node)
             number = self.leaves[same] = -1 - len(self.nodes)
-            self.nodes.append(as_leaf(node))
+            self.nodes.append(_leaf(node))
         return number
 
+    def _note_store(self, node: Node) -> None:
+        """Note whether one store is read as two leaves: some of it would be twice."""
+        if isinstance(node, Source):
+            store = node.store
+        elif isinstance(node, Result) and node.part is not None:
+            store = node.part.whole
+        else:
+            return
+        self.overlap = self.overlap or id(store) in self.stores
+        self.stores.add(id(store))
+
     def is_made(self, node: Node) -> TypeGuard[Result]:
-        """Return whether a call makes a node, rather than a value that was kept."""
-        return type(node) is Result and not (self.kept and node.value is not None)
+        """Return whether a call makes a node, rather than that it is a leaf.
+
+        A leaf is what has a kept value, or lies in a store in one piece.
+        """
+        if type(node) is not Result or (self.kept and node.value is not None):
+            return False
+        return node.part is None or not self.parts
 
     def visit(self, root: Call) -> None:
         """Give numbers to a call and all calls below it, without recursion."""
@@ -161,6 +180,14 @@ def _identity(node: Node) -> Hashable:
     return id(node)
 
 
+def _leaf(node: Node) -> Node:
+    """Return a leaf that stands for a node: for a result, its value or its part."""
+    leaf = as_leaf(node)
+    if isinstance(leaf, Result) and leaf.part is not None:
+        return Source(leaf.shape, leaf.dtype, leaf.part.store)
+    return leaf
+
+
 def _spec(node: Node) -> LeafSpec:
     memory = isinstance(node, Dense) or (
         isinstance(node, Source) and not node.store.on_disk
@@ -168,11 +195,23 @@ def _spec(node: Node) -> LeafSpec:
     return LeafSpec(node.shape, node.dtype, "memory" if memory else "disk")
 
 
+def _numbered(
+    targets: Sequence[Node], *, kept: bool, parts: bool
+) -> tuple[_Numbering, tuple[int, ...]]:
+    numbering = _Numbering(kept=kept, parts=parts)
+    for target in targets:
+        if numbering.is_made(target):
+            numbering.visit(target.call)
+    return numbering, tuple(map(numbering.reference, targets))
+
+
 def structure(targets: Sequence[Node], *, kept: bool = False) -> Structure:
     """Return what the targets compute, by value, and the leaves it is computed from.
 
     Uses of one leaf, sources with the same store, and in-memory leaves that hold the
     same object are one leaf. With `kept`, so is a result whose value was kept.
+    A part of a store in one piece is a leaf too, if nothing else reads that store: the
+    plan is then the same for every such part.
 
     Examples
     --------
@@ -185,11 +224,9 @@ def structure(targets: Sequence[Node], *, kept: bool = False) -> Structure:
     >>> structure([product()]) == structure([product()])
     True
     """
-    numbering = _Numbering(kept=kept)
-    for target in targets:
-        if numbering.is_made(target):
-            numbering.visit(target.call)
-    references = tuple(map(numbering.reference, targets))
+    numbering, references = _numbered(targets, kept=kept, parts=True)
+    if numbering.overlap:
+        numbering, references = _numbered(targets, kept=kept, parts=False)
     specs = tuple(map(_spec, numbering.nodes))
     key = Key(tuple(numbering.by_value), specs, references)
     results, where = tuple(numbering.results), tuple(numbering.where)
