@@ -84,16 +84,20 @@ class RawStore:
 
     def reshaped(self, shape: tuple[int, ...]) -> "RawStore":
         """Return the same bytes as an array of another shape, for reading."""
-        stored = self._dtype.newbyteorder("S") if self._foreign else self._dtype
-        return RawStore(self._file, shape, stored, self._offset)
+        return self._view(shape, self._offset)
 
     def part(self, box: Box, shape: tuple[int, ...]) -> "RawStore | None":
         """Return a box as an array of this shape, if its bytes are one run."""
         runs = self._runs(box)
         if runs.grid or box.size == 0:
             return None
+        return self._view(shape, runs.base)
+
+    def _view(self, shape: tuple[int, ...], offset: int) -> "RawStore":
         stored = self._dtype.newbyteorder("S") if self._foreign else self._dtype
-        return RawStore(self._file, shape, stored, runs.base)
+        view = RawStore(self._file, shape, stored, offset)
+        view._written = self._written
+        return view
 
     def __repr__(self) -> str:
         """Return the kind, path, shape and element type."""

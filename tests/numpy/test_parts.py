@@ -94,6 +94,15 @@ def test_every_element_type_is_read_right(tmp_path: Path, stored: str):
     np.testing.assert_array_equal(jask.materialize(y[11:13]), whole[11:13])
 
 
+def test_parts_of_what_was_written_to_scratch_are_read(x: jask.DiskArray):
+    with jask.config(memory_budget=100_000):
+        large = jnp.concat([x, x, x]).persist()
+    np.testing.assert_array_equal(
+        jask.materialize(large[398:402, 1]), X[[-2, -1, 0, 1], 1]
+    )
+    np.testing.assert_array_equal(jask.materialize(large[401:405]), X[1:5])
+
+
 def test_gradients_know_the_whole(x: jask.DiskArray):
     found = jask.grad(lambda x: jnp.sum(x[3:5] ** 2))(x)
     expected = np.zeros_like(X)
