@@ -1,16 +1,38 @@
 """Disk-backed arrays for JAX: programs on arrays larger than memory."""
 
+from typing import TYPE_CHECKING, NoReturn
+
 from jask import numpy, random
 from jask.api import explain, lift, open, persist, save  # noqa: A004 - as users expect
 from jask.array import DiskArray, from_numpy
 from jask.config import config, set_memory_budget
+from jask.errors import (
+    ConfigError,
+    FileFormatError,
+    JaskError,
+    MemoryBudgetError,
+    ProcessStateError,
+    ScratchFullError,
+    SourceChangedError,
+    UnsupportedPrimitiveError,
+)
 from jask.gradient import grad, value_and_grad
 from jask.hijax.materialize import materialize
 from jask.transforms.jacobian import hessian, jacfwd, jacrev
 from jask.transforms.rows import map, scan  # noqa: A004 - as in jax.lax
 
+__version__ = "0.1.0.dev0"
+
 __all__ = [
+    "ConfigError",
     "DiskArray",
+    "FileFormatError",
+    "JaskError",
+    "MemoryBudgetError",
+    "ProcessStateError",
+    "ScratchFullError",
+    "SourceChangedError",
+    "UnsupportedPrimitiveError",
     "config",
     "explain",
     "from_numpy",
@@ -30,3 +52,17 @@ __all__ = [
     "set_memory_budget",
     "value_and_grad",
 ]
+
+if not TYPE_CHECKING:
+    _INSTEAD = {
+        "array": "jask.from_numpy(x), or jask.numpy.asarray(x)",
+        "compute": "jask.materialize(x); jask.persist(*arrays) for several",
+        "load": "jask.open(path), which reads nothing",
+        "savez": "jask.save({path: x, ...}), a .npy file for each array",
+    }
+
+    def __getattr__(name: str) -> NoReturn:
+        """Say what does here what a function of other libraries does there."""
+        instead = f"; use {_INSTEAD[name]}" if name in _INSTEAD else ""
+        msg = f"module 'jask' has no attribute {name!r}{instead}."
+        raise AttributeError(msg, name=name)

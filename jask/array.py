@@ -17,6 +17,7 @@ import numpy as np
 
 from jask.config import current
 from jask.execute.run import InMemory, ToFile, ToScratch
+from jask.hijax.binding import settled
 from jask.hijax.diverted import DIVERTED  # noqa: F401 - it tells JAX what they mean
 from jask.hijax.gradients import gradient_path
 from jask.hijax.materialize import evaluate
@@ -33,6 +34,15 @@ __all__ = ["DiskArray", "from_numpy", "persist_all"]
 SMALL = 2**20
 """Bytes up to which `persist` keeps a value in memory instead of in scratch, where
 that is at most an eighth of the memory budget."""
+
+
+INSTEAD = {
+    "chunks": "tiles follow from the memory budget; jask.explain(x) shows them",
+    "compute": "jask.materialize(x) loads it; x.persist() computes and stays on disk",
+    "numpy": "numpy.asarray(x) loads it",
+    "rechunk": "tiles follow from the memory budget; jask.explain(x) shows them",
+}
+"""What other libraries' arrays have, and what to do here."""
 
 
 class _Binary(Protocol):
@@ -211,6 +221,19 @@ class DiskArray:
 
     # ---- evaluation
 
+    def block_until_ready(self) -> "DiskArray":
+        """Wait for calls under way, of a jitted function, that return this; return it.
+
+        A lazy array stays lazy: nothing is computed that nobody asked for.
+
+        Examples
+        --------
+        >>> from_numpy(np.ones(3)).block_until_ready()
+        DiskArray(shape=(3,), dtype=float64, in memory)
+        """
+        settled([self.node])
+        return self
+
     def persist(self) -> "DiskArray":
         """Evaluate now and keep the result: in its file, in scratch or in memory.
 
@@ -248,6 +271,15 @@ class DiskArray:
             persist_all([self], small=0)
         found: np.memmap[Any, Any] = _store(self.node).mapped(self.shape)
         return found
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say what does here what a method of other libraries does there."""
+            if name in INSTEAD:
+                msg = f"A DiskArray has no {name!r}: {INSTEAD[name]}."
+                raise AttributeError(msg, name=name, obj=self)
+            object.__getattribute__(self, name)  # raises, as it did
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001 (NumPy's signature)
         """Evaluate for NumPy; MemoryBudgetError if it does not fit the budget."""

@@ -14,6 +14,7 @@ import pytest
 
 import jask
 from jask.errors import FileFormatError, MemoryBudgetError
+from jask.trace.counters import COUNTERS
 from jask.trace.graph import Source
 
 A = np.arange(6, dtype="float32").reshape(2, 3)
@@ -247,3 +248,36 @@ def test_pickling_names_the_remedy(lazy):
 def test_from_numpy_takes_what_jax_has_only(dtype):
     with pytest.raises(TypeError, match="numeric or boolean"):
         jask.from_numpy(np.zeros(3, dtype))
+
+
+# ---- what users of other libraries try
+
+
+def test_waiting_for_an_array_returns_it_and_computes_nothing(lazy):
+    before = COUNTERS.evaluations
+    assert lazy.block_until_ready() is lazy
+    assert jax.block_until_ready(lazy) is lazy
+    assert COUNTERS.evaluations == before
+    assert "lazy" in repr(lazy)
+    returned = jax.jit(lambda x: x + x)(lazy)
+    np.testing.assert_array_equal(returned.block_until_ready(), 4 * A)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("compute", r"jask\.materialize"),
+        ("numpy", r"numpy\.asarray"),
+        ("chunks", r"jask\.explain"),
+        ("rechunk", r"jask\.explain"),
+    ],
+)
+def test_what_other_arrays_have_says_what_to_do_here(lazy, name, instead):
+    with pytest.raises(AttributeError, match=instead):
+        getattr(lazy, name)
+    assert not hasattr(lazy, name)
+
+
+def test_any_other_attribute_is_missing_as_usual(lazy):
+    with pytest.raises(AttributeError, match="'DiskArray' object has no attribute 'x'"):
+        _ = lazy.x

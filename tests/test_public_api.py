@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib.util
 import inspect
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import jax
 import pytest
 
 import jask
+import jask.errors
+from jask.numpy._lift import REFUSED
 
 ROOT = Path(jask.__file__).parent
 PUBLIC_MODULES = ["jask", "jask.numpy", "jask.random", "jask.testing"]
@@ -84,6 +87,39 @@ def test_examples_of_generated_functions_run(
             test, out=report.append
         )
     assert not report, "".join(report)
+
+
+def test_the_version_is_that_of_the_package():
+    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["project"]
+    assert jask.__version__ == project["version"]
+
+
+def test_every_error_is_in_the_main_namespace():
+    own = {n for n, v in vars(jask.errors).items() if inspect.isclass(v)}
+    assert "MemoryBudgetError" in own
+    assert own <= set(jask.__all__)
+    assert all(getattr(jask, n) is getattr(jask.errors, n) for n in own)
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_a_name_of_jax_numpy_that_is_not_here_says_why(name: str):
+    with pytest.raises(AttributeError) as caught:
+        getattr(jask.numpy, name)
+    assert REFUSED[name] in str(caught.value)
+    assert not hasattr(jask.numpy, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("load", "jask.open"), ("savez", "jask.save"), ("compute", "jask.materialize")],
+)
+def test_a_name_of_other_libraries_says_what_to_use(name: str, instead: str):
+    with pytest.raises(AttributeError, match=instead):
+        getattr(jask, name)
+    with pytest.raises(AttributeError, match="no attribute 'xyz'"):
+        getattr(jask, "xyz")  # noqa: B009 - no type checker knows it
+    with pytest.raises(ImportError):
+        exec("from jask import xyz")
 
 
 def test_every_name_in_all_exists_once():

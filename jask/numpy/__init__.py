@@ -4,6 +4,8 @@ What a program expects of `jax.numpy` it finds here: the same names, signatures 
 accept the same calls, and the same results, except where `docs/deviations.md` says so.
 """
 
+from typing import TYPE_CHECKING, NoReturn
+
 from jask.numpy import (
     binary,
     constants,
@@ -29,6 +31,7 @@ from jask.numpy import (
     unary,
     utility,
 )
+from jask.numpy._lift import REFUSED as _REFUSED
 from jask.numpy.binary import *  # noqa: F403 - its __all__
 from jask.numpy.constants import *  # noqa: F403 - its __all__
 from jask.numpy.conversion import *  # noqa: F403 - its __all__
@@ -78,3 +81,11 @@ __all__ = [  # noqa: PLE0604 - lists of names
     *unary.__all__,
     *utility.__all__,
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        """Say why a name of `jax.numpy` is not here, and what to use."""
+        why = f": {_REFUSED[name]}" if name in _REFUSED else ""
+        msg = f"module 'jask.numpy' has no attribute {name!r}{why}."
+        raise AttributeError(msg, name=name)
