@@ -28,6 +28,7 @@ from jax._src.ad_checkpoint import remat_p
 from jax._src.buffer_callback import buffer_callback_p
 from jax._src.debugging import debug_callback_p
 from jax._src.interpreters.ad import ValAccum
+from jax._src.interpreters.pxla import _dce_jaxpr
 from jax._src.random import core as _samplers, prng
 from jax.experimental import io_callback, serialize_executable
 from jax.experimental.hijax import (
@@ -95,6 +96,7 @@ __all__ = [
     "keyed_gamma",
     "late_sum",
     "linearize_from_jvp",
+    "lowered_once",
     "primitives",
     "register_hitype",
     "remat_p",
@@ -351,6 +353,18 @@ def constants_inside() -> AbstractContextManager[Any]:
     """Return a context in which a program holds its constants, as `copies_of` needs."""
     context: AbstractContextManager[Any] = _config.use_simplified_jaxpr_constants(False)  # noqa: FBT003 (JAX's own signature)
     return context
+
+
+def lowered_once(function: Any, specs: Sequence[Any]) -> Any:
+    """Return a jitted function lowered for these operands; JAX keeps nothing of it.
+
+    A cache of JAX refers to the program from its own weak key if unused operands are
+    kept: program, module and executable would stay, about a megabyte for each.
+    """
+    traced = function.trace(*specs)
+    lowered = traced.lower()
+    _dce_jaxpr.evict_weakref(traced.jaxpr)
+    return lowered
 
 
 def copies_of(compiled: Any) -> Callable[[int], Any]:

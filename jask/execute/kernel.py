@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jask._jax import constants_inside, copies_of
+from jask._jax import constants_inside, copies_of, lowered_once
 from jask.config import unset
 from jask.plan.ir import Pass, Root
 from jask.plan.lower import Head, Lowered, Record, Ref
@@ -169,7 +169,8 @@ def _compile(
     with jax.enable_x64(True), unset(), warnings.catch_warnings():  # noqa: FBT003 (JAX's own signature)
         warnings.filterwarnings("ignore", "Some donated buffers were not usable")
         with constants_inside():
-            lowered = jax.jit(fn, donate_argnums=donate, keep_unused=True).lower(*specs)
+            jitted = jax.jit(fn, donate_argnums=donate, keep_unused=True)
+            lowered = lowered_once(jitted, specs)
         text = lowered.as_text()
         if "callback" in text:  # it does not say which function is called
             return _compiled(lowered, quick=quick, workers=1)
