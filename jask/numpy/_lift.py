@@ -12,6 +12,7 @@ in memory, unless `size=` is given. What jask does not offer is a row of `REFUSE
 import contextlib
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,12 +25,14 @@ from jask.numpy._table import call, check_operand, finish, is_array
 
 type Function = Callable[..., Any]
 
-_LIFTED = """{name} of `jax.numpy`, over arrays on disk.
+_LIFTED = """{summary}
+
+`{model}`, over arrays on disk.
 
 Parameters
 ----------
 {parameters}
-    As in `jax.numpy.{name}`. Arrays, and Python numbers that stand for arrays, are
+    As in `{model}`. Arrays, and Python numbers that stand for arrays, are
     run-time operands; everything else is part of the program.
 
 Returns
@@ -83,7 +86,7 @@ def lifted(
     are the standard's where `jax.numpy` has others of the same meaning; `wide` says
     that the result is indices, int64 always.
     """
-    known = function.__name__
+    known, model = function.__name__, function
     signature = _standard(inspect.signature(function), first, defaults)
     traced = operand_names(signature)
     if wide:
@@ -95,15 +98,18 @@ def lifted(
         return call_bound(function, known, bound, traced, wide=wide)
 
     return _dressed(
-        lazy, known, signature, module, _doc(known, signature, summary, example, _LAZY)
+        lazy, known, signature, module, _doc(model, signature, summary, example, _LAZY)
     )
 
 
 def _standard(
     signature: inspect.Signature, first: tuple[str, ...], defaults: dict[str, Any]
 ) -> inspect.Signature:
-    """Return a signature with first parameters by position only, other defaults."""
-    found = list(signature.parameters.values())
+    """Return a signature with first parameters by position only, other defaults.
+
+    What JAX keeps for itself (`_dot_general`) is left out.
+    """
+    found = [p for p in signature.parameters.values() if not p.name.startswith("_")]
     for i, name in enumerate(first):
         found[i] = found[i].replace(name=name, kind=inspect.Parameter.POSITIONAL_ONLY)
     return signature.replace(
@@ -138,7 +144,7 @@ def evaluated(
         return _call_now(function, name, bound)
 
     memory = _EAGER if streamed is None else _STREAMED
-    doc = _doc(name, signature, summary, example, memory)
+    doc = _doc(function, signature, summary, example, memory)
     return _dressed(eager, name, signature, module, doc)
 
 
@@ -156,21 +162,43 @@ def _dressed(
 
 
 def _doc(
-    name: str, signature: inspect.Signature, summary: str, example: str, memory: str
+    model: Function,
+    signature: inspect.Signature,
+    summary: str,
+    example: str,
+    memory: str,
 ) -> str:
-    """Return a docstring of our own for a lifted function."""
+    """Return the docstring of a lifted function; its summary may be its model's."""
     parameters = ", ".join(
         ("*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else "")
         + p.name
         for p in signature.parameters.values()
     )
-    text = _LIFTED.format(name=name, parameters=parameters, memory=memory)
-    if summary:
-        text = f"{summary}.\n" + text.partition("\n")[2]
+    text = _LIFTED.format(
+        summary=f"{summary}." if summary else _summary_of(model),
+        model=_full_name(model),
+        parameters=parameters,
+        memory=memory,
+    )
     if example:
         source, _, shown = example.partition(" -> ")
         text += _EXAMPLE.format(source=source, shown=shown)
     return text
+
+
+def _summary_of(model: Function) -> str:
+    """Return the first line of what JAX says of its function, without markup."""
+    first = (inspect.getdoc(model) or model.__name__).partition("\n")[0]
+    return re.sub(r":\w+:(`[^`]*`)", r"\1", first).rstrip(".") + "."
+
+
+def _full_name(model: Function) -> str:
+    """Return how a user writes the name of a function of `jax.numpy`."""
+    name = model.__name__
+    for part in ("linalg", "fft"):
+        if part in model.__module__ and hasattr(getattr(jax.numpy, part), name):
+            return f"jax.numpy.{part}.{name}"
+    return f"jax.numpy.{name}"
 
 
 def operand_names(signature: inspect.Signature) -> frozenset[str]:

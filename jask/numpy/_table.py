@@ -9,6 +9,7 @@ Nothing here computes: every function reads nothing and returns at once.
 """
 
 import contextlib
+import inspect
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -254,32 +255,33 @@ def default_dtype(kind: type) -> np.dtype[Any]:
     return np.dtype(jax.dtypes.canonicalize_dtype(np.dtype(kind)))
 
 
+_PARAMETERS = {
+    "x": ("array", "The operand."),
+    "dtype": ("dtype, optional", "Of the result."),
+    "keepdims": ("bool", "Keep the reduced axes with length one."),
+    "where": ("array, optional", "Elements to take."),
+    "initial": ("array, optional", "Start value."),
+    "promote_integers": ("bool", "False: small integers keep their dtype."),
+    "correction": ("number", "Taken off the count that the squares are divided by."),
+    "ddof": ("number", "NumPy's name for `correction`."),
+    "mean": ("array, optional", "The mean, where it is known."),
+    "include_initial": ("bool", "Put the value of an empty selection first."),
+}
+"""What the parameters of functions along axes take, and what they do."""
+
+
 def documented_reduction(
-    name: str,
-    summary: str,
-    dtypes: str,
-    example: str,
-    *,
-    dtype: bool = False,
-    more: str = "",
+    function: Callable[..., Any], name: str, summary: str, dtypes: str, example: str
 ) -> str:
-    """Return the docstring of a function that works along axes."""
-    parameters = (
-        "x : array\n    The operand.\n"
-        "axis : int, tuple of ints or None\n    Where to work; None: everywhere.\n"
-    )
-    if dtype:
-        parameters += "dtype : dtype, optional\n    Of the result.\n"
-    parameters += more
-    if name.startswith("cumulative"):
-        parameters += (
-            "include_initial : bool\n    Put the value of an empty selection first."
-        )
-    else:
-        parameters += (
-            "keepdims : bool\n    Keep the reduced axes with length one.\n"
-            "where, initial : array, optional\n    Elements to take; start value."
-        )
-    return documented(
-        summary, parameters, f"Along the axes; {dtypes}.", _example(name, example)
-    )
+    """Return the docstring of a function that works along axes, from its signature."""
+    lines = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name == "axis":
+            several = parameter.annotation is Axis
+            takes = "int, tuple of ints or None" if several else "int or None"
+            does = "Where to work; None: everywhere."
+        else:
+            takes, does = _PARAMETERS[parameter.name]
+        lines.append(f"{parameter.name} : {takes}\n    {does}")
+    returns = f"Along the axes; {dtypes}."
+    return documented(summary, "\n".join(lines), returns, _example(name, example))

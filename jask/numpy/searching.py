@@ -36,7 +36,7 @@ def _position(
             kernel, x, name=name, wide=True, axis=where, keepdims=keepdims is True
         )
 
-    doc = documented_reduction(name, summary, "int64", example)
+    doc = documented_reduction(function, name, summary, "int64", example)
     return finish(function, name, __name__, doc)
 
 

@@ -91,14 +91,8 @@ def _summation(
             **({} if promote_integers else {"promote_integers": False}),
         )
 
-    doc = documented_reduction(
-        name,
-        summary,
-        "the dtype of `x`, small integers as the default integer",
-        example,
-        dtype=True,
-        more="promote_integers : bool\n    False: small integers keep their dtype.\n",
-    )
+    dtypes = "the dtype of `x`, small integers as the default integer"
+    doc = documented_reduction(function, name, summary, dtypes, example)
     return finish(function, name, __name__, doc)
 
 
@@ -120,7 +114,7 @@ def _extreme(
             check_not_empty(name, x, axis)
         return reduce(name, kernel, x, axis, keepdims, initial=initial, where=where)
 
-    doc = documented_reduction(name, summary, "the dtype of `x`", example)
+    doc = documented_reduction(function, name, summary, "the dtype of `x`", example)
     return finish(function, name, __name__, doc)
 
 
@@ -226,18 +220,8 @@ def _spread(
         options |= {"wide": is_wide(options["dtype"]), "function": kernel}
         return call(_kernels.spread_about, x, mean, where, name=name, **options)
 
-    doc = documented_reduction(
-        name,
-        summary,
-        "real; the dtype of `x`, the default float for integers",
-        example,
-        dtype=True,
-        more=(
-            "correction, ddof : number\n"
-            "    Taken off the count that the squares are divided by.\n"
-            "mean : array, optional\n    The mean, where it is known.\n"
-        ),
-    )
+    dtypes = "real; the dtype of `x`, the default float for integers"
+    doc = documented_reduction(function, name, summary, dtypes, example)
     return finish(function, name, __name__, doc)
 
 
@@ -283,9 +267,8 @@ def _running(
             product=product,
         )
 
-    doc = documented_reduction(
-        name, summary, "small integers as the default integer", example, dtype=True
-    )
+    dtypes = "small integers as the default integer"
+    doc = documented_reduction(function, name, summary, dtypes, example)
     return finish(function, name, __name__, doc)
 
 

@@ -33,7 +33,7 @@ def _truth(
     ) -> Array:
         return reduce(name, kernel, x, axis, keepdims, where=where)
 
-    doc = documented_reduction(name, summary, "bool", example)
+    doc = documented_reduction(function, name, summary, "bool", example)
     return finish(function, name, __name__, doc)
 
 

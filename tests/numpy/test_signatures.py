@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import re
 import types
 from collections.abc import Iterable
 from typing import Any
@@ -204,6 +205,76 @@ def test_every_function_has_a_docstring_and_a_home():
     for name in own.keys() - foreign - printing:
         assert own[name].__doc__, name
         assert own[name].__module__.startswith("jask.numpy"), name
+
+
+def all_functions() -> dict[str, Any]:
+    """Every function of ours; what is handed on from JAX as it is is not."""
+    found = {}
+    for prefix, module in (("", jnp), ("linalg.", jnp.linalg), ("fft.", jnp.fft)):
+        for name in module.__all__:
+            value = getattr(module, name)
+            ours = str(getattr(value, "__module__", "")).startswith("jask")
+            if isinstance(value, types.FunctionType) and ours:
+                found[prefix + name] = value
+    return found
+
+
+def listed(function: Any) -> list[str] | None:
+    """The names in the Parameters section of a docstring."""
+    doc = inspect.getdoc(function) or ""
+    section = re.search(r"Parameters\n-+\n(.*?)\n\n\w+\n-+\n", doc, re.DOTALL)
+    if section is None:
+        return None
+    heads = [n for n in section[1].splitlines() if not n.startswith(" ")]
+    names = ", ".join(n.split(" : ")[0] for n in heads)
+    return [n.strip().lstrip("*") for n in names.split(",")]
+
+
+def test_a_docstring_lists_the_parameters_that_there_are_in_their_order():
+    functions = all_functions()
+    found = {n: (listed(f), list(parameters(f))) for n, f in functions.items()}
+    documented = {n: pair for n, pair in found.items() if pair[0] is not None}
+    assert len(documented) > 350
+    assert {n: p for n, p in documented.items() if p[0] != p[1]} == {}
+
+
+def test_nothing_that_jax_keeps_for_itself_is_a_parameter():
+    assert "_dot_general" in parameters(jax.numpy.einsum)
+    own = all_functions().items()
+    assert [n for n, f in own if any(p.startswith("_") for p in parameters(f))] == []
+    with pytest.raises(TypeError, match="_dot_general"):
+        jnp.einsum("ij->i", jnp.ones((2, 2)), _dot_general=None)
+
+
+def test_an_axis_is_documented_as_it_is_taken():
+    assert "axis : int or None\n" in inspect.getdoc(jnp.argmax)
+    assert "axis : int, tuple of ints or None\n" in inspect.getdoc(jnp.sum)
+    with pytest.raises(TypeError):
+        jnp.argmax(jnp.ones((2, 2)), axis=(0, 1))
+
+
+NAMED = {
+    "percentile": "jax.numpy.percentile",
+    "dot": "jax.numpy.dot",
+    "linalg.norm": "jax.numpy.linalg.norm",
+    "linalg.svd": "jax.numpy.linalg.svd",
+    "fft.fft": "jax.numpy.fft.fft",
+    "fft.rfftfreq": "jax.numpy.fft.rfftfreq",
+}
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_a_docstring_names_the_model_as_a_user_writes_it(name: str):
+    doc = inspect.getdoc(named(jnp, name)) or ""
+    assert f"As in `{NAMED[name]}`" in doc
+    assert named(jax, NAMED[name].removeprefix("jax."))
+
+
+def test_a_summary_says_what_a_function_does():
+    assert inspect.getdoc(jnp.percentile).startswith("Compute the percentile of ")
+    assert inspect.getdoc(jnp.linalg.norm).startswith("Norm of vectors or matrices.")
+    docs = {n: inspect.getdoc(f) or "" for n, f in all_functions().items()}
+    assert [n for n, doc in docs.items() if ":func:" in doc] == []
 
 
 def test_out_is_not_a_parameter():
