@@ -10,6 +10,7 @@ import itertools
 import os
 from collections.abc import Callable
 from functools import cache
+from math import inf
 from pathlib import Path
 
 CHECK_EVERY = 16
@@ -19,7 +20,8 @@ HOARD = 1 << 27
 """Bytes that may pile up between two looks, about."""
 
 KEPT = 1 << 24
-"""Bytes by which memory may have grown after an evaluation before it is trimmed."""
+"""Bytes by which memory may grow, over any number of evaluations, before it is trimmed.
+"""
 
 
 def anonymous_bytes() -> int:
@@ -42,12 +44,16 @@ def _trim() -> Callable[[int], int]:
 class HeapGuard:
     """Trims the heap when memory has grown by more than `allowed` bytes.
 
-    Leaving the `with` block trims what the evaluation leaves behind.
+    Leaving the `with` block trims what this evaluation and those before leave behind.
     """
 
+    floor: float = inf
+    """The least memory seen at the start of an evaluation since the last trim."""
+
     def __init__(self, allowed: int) -> None:
-        self._start = anonymous_bytes()
-        self._limit = self._start + allowed
+        start = anonymous_bytes()
+        HeapGuard.floor = min(HeapGuard.floor, start)
+        self._limit = start + allowed
         self._every = max(1, min(CHECK_EVERY, HOARD // max(1, allowed)))
         self._steps = itertools.count(1)
 
@@ -62,5 +68,6 @@ class HeapGuard:
 
     def __exit__(self, *exception: object) -> None:
         """Give back what is no longer in use."""
-        if anonymous_bytes() > self._start + KEPT:
+        if anonymous_bytes() > HeapGuard.floor + KEPT:
             _trim()(0)
+            HeapGuard.floor = anonymous_bytes()

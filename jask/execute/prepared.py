@@ -27,6 +27,9 @@ from jask.trace.ir import Equation, Program
 KEEP_STEPS = 1 << 13
 """Lowered steps kept per pass, about 1 kB each; later ones are lowered at each run."""
 
+STEP_BYTES = 1 << 10
+"""Bytes of a lowered step, about."""
+
 REFITS = 4
 """How often a tile is searched again when XLA's temporaries turn out larger."""
 
@@ -72,6 +75,19 @@ class PreparedPass:
             range(n - 1, -1, -1) if a in p.descending else range(n)
             for a, n in ((a, p.counts[a]) for a in p.order)
         ]
+
+    def nbytes(self, counted: set[int]) -> int:
+        """Return about the bytes of what is kept, without the kernels counted before.
+
+        Their `id`s are added to `counted`: passes share kernels.
+        """
+        kernels = {id(k): k for k, _ in list(self._kernels.values())}
+        kernels |= {id(k): k for k in list(self._closers.values())}
+        arrays = [a for made in list(self._initial.values()) for a in made]
+        total: int = STEP_BYTES * len(self._steps) + sum(a.nbytes for a in arrays)
+        total += sum(k.nbytes for i, k in kernels.items() if i not in counted)
+        counted.update(kernels)
+        return total + sum(f.nbytes(counted) for f in self.followers.values())
 
     def index(self, i: int) -> tuple[int, ...]:
         """Return the grid index of step i."""
@@ -169,6 +185,10 @@ class Prepared:
         self.plan = replace(plan, passes=tuple(p.p for p in self.passes))
         self.picks = [PreparedPick(pick) for pick in program.picks]
         self.calls_back = any(map(_may_call_back, program.equations))
+
+    def nbytes(self, counted: set[int]) -> int:
+        """Return about the bytes of what is kept, without what was counted before."""
+        return sum(p.nbytes(counted) for p in self.passes)
 
 
 def _may_call_back(eqn: Equation) -> bool:

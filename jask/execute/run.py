@@ -63,7 +63,13 @@ CLOSE = 1.25
 in all tries."""
 
 KEEP_PLANS = 512
-"""Plans kept with their kernels; the one used longest ago is dropped first."""
+"""Most plans kept with their kernels; the one used longest ago is dropped first."""
+
+KEEP_CODE = 32 << 20
+"""Bytes that the kept plans may take, about; of a large memory budget `CODE_SHARE`."""
+
+CODE_SHARE = 16
+"""Part (1/16) of the memory budget that the kept plans may take beyond `KEEP_CODE`."""
 
 KEEP_SMALL = 8192
 """Small programs kept, and graphs known not to be one."""
@@ -300,9 +306,22 @@ def _prepare(
     )
     with _plans_lock:
         _plans[key] = prepared
-        while len(_plans) > KEEP_PLANS:
-            _plans.popitem(last=False)
+        _forget_plans(current().memory_budget)
     return prepared
+
+
+def _forget_plans(budget: int) -> None:
+    """Drop the plans used longest ago: a number and about a number of bytes may stay.
+
+    Of the plan used last, the kernels are still to be copied for the workers; it is
+    never dropped.
+    """
+    most, total = max(KEEP_CODE, budget // CODE_SHARE), 0
+    counted: set[int] = set()
+    for number, key in enumerate(list(reversed(_plans))):
+        total += _plans[key].nbytes(counted)
+        if number and (number >= KEEP_PLANS or total > most):
+            del _plans[key]
 
 
 def _program(nodes: Sequence[Node], found: Structure, memory: int) -> Program:

@@ -1,8 +1,10 @@
 """Evaluation: what is reused, what is held, what is left behind."""
 
 import errno
+import gc
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from jask.errors import (
     ScratchFullError,
     SourceChangedError,
 )
+from jask.execute import run
 from jask.execute.ledger import LEDGER
 from jask.execute.run import InMemory, ToFile, ToScratch, _enough, evaluate
 from jask.geometry.box import Box
@@ -267,3 +270,67 @@ def test_a_callback_within_a_kernel_that_is_kept_sees_the_settings_of_each_call(
     default = current()
     rest = (default.scratch_dir, default.durable)
     assert seen == [(tmp_path, False), (default.scratch_dir, False), rest, rest]
+
+
+@pytest.fixture
+def no_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "_plans", run.OrderedDict())
+
+
+def powers(source: Source, count: int) -> list[Node]:
+    """Return that many programs, which share no kernel."""
+    made = [call(lambda v, k=k: jnp.sum(v * k), source) for k in range(2, 2 + count)]
+    return [node for (node,) in made]
+
+
+@pytest.mark.usefixtures("no_plans")
+def test_a_plan_that_is_dropped_frees_its_executables(tmp_path: Path, x: np.ndarray):
+    evaluate(powers(disk(tmp_path, x), 1), [InMemory()])
+    (prepared,) = run._plans.values()
+    kernels = [k for p in prepared.passes for k, _ in p._kernels.values()]
+    executables = [weakref.ref(k.call._executable) for k in kernels]
+    assert executables
+    run._plans.clear()
+    del prepared, kernels
+    gc.collect()
+    assert [r() for r in executables] == [None] * len(executables)
+
+
+@pytest.mark.usefixtures("no_plans")
+def test_kept_plans_take_a_bounded_number_of_bytes(
+    tmp_path: Path, x: np.ndarray, monkeypatch: pytest.MonkeyPatch
+):
+    nodes = powers(disk(tmp_path, x), 6)
+    monkeypatch.setattr(run, "CODE_SHARE", 1 << 60)
+    evaluate(nodes[:1], [InMemory()])
+    (first,) = run._plans.values()
+    each = first.nbytes(set())
+    assert 50_000 < each < 2_000_000
+    monkeypatch.setattr(run, "KEEP_CODE", int(3.5 * each))
+    for node in nodes[1:]:
+        evaluate([node], [InMemory()])
+    assert len(run._plans) == 3
+    assert first not in run._plans.values()
+
+
+@pytest.mark.usefixtures("no_plans")
+def test_a_plan_larger_than_what_may_be_kept_is_kept_until_the_next(
+    tmp_path: Path, x: np.ndarray, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(run, "CODE_SHARE", 1 << 60)
+    monkeypatch.setattr(run, "KEEP_CODE", 1)
+    for node in powers(disk(tmp_path, x), 3):
+        evaluate([node], [InMemory()])
+        before = COUNTERS.snapshot()
+        evaluate([node], [InMemory()])
+        assert COUNTERS.snapshot()["plans"] == before["plans"]
+        assert len(run._plans) == 1
+
+
+@pytest.mark.usefixtures("no_plans")
+def test_kernels_that_plans_share_count_once(tmp_path: Path, x: np.ndarray):
+    (node,) = powers(disk(tmp_path, x), 1)
+    evaluate([node], [InMemory()])
+    (prepared,) = run._plans.values()
+    counted: set[int] = set()
+    assert prepared.nbytes(counted) > 10 * prepared.nbytes(counted)
