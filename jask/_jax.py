@@ -88,6 +88,8 @@ __all__ = [
     "here",
     "in_place",
     "io_callback",
+    "is_gradient_asking",
+    "is_lax_asking",
     "is_library",
     "is_lowering",
     "is_operator_asking",
@@ -218,6 +220,22 @@ def is_operator_asking() -> bool:
     """
     name = sys._getframe(3).f_code.co_name
     return name.startswith("_operator_")
+
+
+def is_gradient_asking() -> bool:
+    """Return whether `jax.grad` checks the type that the caller's caller looks at.
+
+    It knows loss and arguments by `isinstance`, and has the right words only for types
+    of its own.
+    """
+    name = sys._getframe(2).f_code.co_name
+    return name in {"_check_scalar", "_check_input_dtype_revderiv"}
+
+
+def is_lax_asking() -> bool:
+    """Return whether a primitive of `jax.lax` was given what the caller is asked of."""
+    name = sys._getframe(2).f_code.co_name
+    return name in {"standard_abstract_eval", "standard_multi_result_abstract_eval"}
 
 
 def is_placeholder(handle: Any) -> bool:

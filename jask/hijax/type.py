@@ -20,6 +20,8 @@ from jask._jax import (
     ShapedArray,
     aval_method,
     aval_property,
+    is_gradient_asking,
+    is_lax_asking,
     is_operator_asking,
     register_hitype,
 )
@@ -90,10 +92,14 @@ class DiskArrayType(HiType):
         """What `isinstance` is told besides the truth.
 
         `jax.grad` wants a loss whose type is an instance of JAX's own array type. A
-        scalar passes for one; its cotangent may then arrive in memory.
+        scalar passes for one; its cotangent may then arrive in memory. While it checks,
+        every disk array does, so that it says what is wrong with a shape or a dtype. A
+        primitive of `jax.lax` would say that the type is unexpected: it is told more.
         """
+        if is_lax_asking():
+            raise TypeError(_refusal(self))
         is_scalar = self.shape == () and is_inexact(self.dtype)
-        return ShapedArray if is_scalar else DiskArrayType
+        return ShapedArray if is_scalar or is_gradient_asking() else DiskArrayType
 
     weak_type = False
     """Disk arrays are never weakly typed."""
@@ -176,6 +182,10 @@ class DiskArrayType(HiType):
     @property
     def array_abstraction_level(self) -> int:
         """Where jax.lax ends up when it is given a scalar: refused."""
+        raise TypeError(_refusal(self))
+
+    def update(self, **_: Any) -> NoReturn:
+        """Refuse: jax.lax asks for the type of a result of its own."""
         raise TypeError(_refusal(self))
 
     @property

@@ -154,6 +154,44 @@ def test_jax_grad_tells_a_scalar_loss_by_isinstance():
     assert np.asarray(g).tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("argument", [np.arange(3), np.arange(6).reshape(2, 3) > 2])
+def test_jax_grad_says_that_integers_have_no_gradient(argument):
+    """The functions in which it checks have the names that `_jax.py` knows."""
+    x = jask.from_numpy(argument)
+    for f in (jax.grad, jax.value_and_grad):
+        with pytest.raises(TypeError, match="requires real- or complex-valued inputs"):
+            f(lambda x: apply(jnp.sum, x, name="sum"))(x)
+
+
+def test_jax_grad_says_that_a_loss_must_be_a_real_scalar():
+    w, x = jnp.ones(3), jask.from_numpy(np.arange(3))
+    with pytest.raises(TypeError, match=r"real-valued outputs .* got int"):
+        jax.grad(lambda _: apply(jnp.sum, x, name="sum"))(w)
+    with pytest.raises(TypeError, match=r"had shape: \(3,\).*reduce the output"):
+        jax.grad(lambda w: apply(jnp.sin, w, name="sin"))(
+            jask.from_numpy(F32([1, 2, 3]))
+        )
+
+
+LAX = {
+    "add": lambda x: jax.lax.add(x, x),
+    "mul": lambda x: jax.lax.mul(2, x),
+    "exp": jax.lax.exp,
+    "reshape": lambda x: jax.lax.reshape(x, (3, 2)),
+    "sum": lambda x: jax.lax.reduce_sum_p.bind(x, axes=(0,), out_sharding=None),
+    "sort": jax.lax.sort,
+    "top_k": lambda x: jax.lax.top_k(x, 2),
+    "jitted exp": jax.jit(jax.lax.exp),
+}
+
+
+@pytest.mark.parametrize("name", LAX)
+def test_jax_lax_says_what_to_use_instead(name):
+    x = jask.from_numpy(np.ones((2, 3), "float32"))
+    with pytest.raises(TypeError, match=r"jask\.lift\(fn\), or jask\.materialize"):
+        LAX[name](x)
+
+
 def test_jax_checkpoint_forgets_to_raise_its_results():
     """`_jax.py` does it; when JAX does, that can go."""
     lowered = remat_p.to_lojax
