@@ -35,6 +35,9 @@ FLOPS = 1.5e11
 """Floating-point operations of a product in a second, at its best shape."""
 DOT_SIDE = 512
 """Sides of a product below which BLAS loses speed."""
+PACKED = 960
+"""Terms of a product's sums whose factors are packed at once: three slices of 320."""
+
 LARGE_PRODUCT = 4 * MiB
 """Bytes of a product's result from which it is bound by arithmetic, not by reading."""
 MAP_BLOCK = 16 * MiB
@@ -78,6 +81,8 @@ class Survey:
     """Guessed bytes of XLA's temporaries."""
     copies: int
     """Bytes of an operand's copies that reductions make on the way."""
+    packed: int
+    """Bytes that products keep of their operands in another order."""
     work: int
     """Elements computed or loaded."""
     compute: float
@@ -160,6 +165,11 @@ def _survey(
         outs,
         _temporaries(blocks),
         _copies(p, domains),
+        sum(
+            _packed(r, d)
+            for r, d in zip(p.roots, domains, strict=True)
+            if d is not None and is_product(r)
+        ),
         sum(load.box.size for load in loads)
         + sum(b.size for _, b in blocks)
         + sum(
@@ -279,6 +289,20 @@ def is_product(root: Root) -> bool:
     )
 
 
+def _packed(root: Root, domain: Box) -> int:
+    """Return the bytes of the slices of its operands that a product has packed at once.
+
+    XLA does not count them: on a CPU its products are Eigen's.
+    """
+    assert root.eqn is not None
+    need = root.reduction.need_part(root.eqn, domain)
+    boxes = zip(need.boxes, root.eqn.inputs, strict=True)
+    nbytes = sum(box.size * a.dtype.itemsize for box, a in boxes if box is not None)
+    sides = enumerate(domain.shape)
+    depth = prod(n for d, n in sides if d not in root.kept)
+    return nbytes * min(depth, PACKED) // max(depth, 1)
+
+
 def _temporaries(blocks: Sequence[tuple[Equation, Box]]) -> int:
     total = 0
     for eqn, box in blocks:
@@ -353,7 +377,7 @@ def price(s: Survey, order: Sequence[int], p: Pass, workers: int) -> Cost:
     seconds = steps * (STEP / lanes + s.compute)
     temp = temporaries(s, p)
     seconds += steps * _spilled(s, temp)
-    memory, reads, writes = temp * lanes, 0, 0
+    memory, reads, writes = (temp + s.packed) * lanes, 0, 0
     for load in s.loads:
         deepest = max((position[a] for a in load.axes if counts[a] > 1), default=-1)
         times = prod(counts[a] for a in order[: deepest + 1])

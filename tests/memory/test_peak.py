@@ -25,17 +25,8 @@ def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-PACKED = pytest.mark.xfail(
-    strict=False,  # by how the heap happens to lie, it fits or not
-    reason="the plan lacks what XLA's products pack: up to 10 MB more",
-)
-MARKS = {"back: product of two files": PACKED}
-
-
 @pytest.mark.memory
-@pytest.mark.parametrize(
-    "family", [pytest.param(f, marks=MARKS.get(f, ())) for f in child.FAMILIES]
-)
+@pytest.mark.parametrize("family", child.FAMILIES)
 def test_peak_memory_stays_within_plan_and_budget(family: str, sparse: Path):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
