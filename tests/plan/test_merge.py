@@ -19,7 +19,7 @@ def passes(fn: Any, *operands: Any) -> list[list[str]]:
     found = pieces(fn, *operands, limits=LIMITS)
     merger = Merger(found.places, LIMITS, found.links, LIMITS.memory)
     made = merger.passes(found.roots(LIMITS))
-    return sorted(sorted(r.label.split()[0] for r in p.roots) for p in made)
+    return sorted(sorted(r.producer_name for r in p.roots) for p in made)
 
 
 def test_reductions_of_one_file_share_a_pass():
