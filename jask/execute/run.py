@@ -65,7 +65,7 @@ in all tries."""
 KEEP_PLANS = 512
 """Most plans kept with their kernels; the one used longest ago is dropped first."""
 
-KEEP_CODE = 32 << 20
+KEEP_CODE = 64 << 20
 """Bytes that the kept plans may take, about; of a large memory budget `CODE_SHARE`."""
 
 CODE_SHARE = 16

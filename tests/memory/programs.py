@@ -11,6 +11,7 @@ import numpy as np
 
 import jask
 import jask.numpy as jnp
+from jask.execute import run
 from tests.memory.child import held
 
 WIDTH = 8
@@ -46,7 +47,8 @@ def program(x: Any, number: int) -> Any:
     return jnp.std(FUNCTIONS[function](x) - jnp.mean(x, axis=0), axis=0)
 
 
-def main(file: str, rows: int, count: int) -> None:
+def main(file: str, rows: int, count: int, code: int) -> None:
+    run.KEEP_CODE = code
     with jask.config(memory_budget="64MiB", progress=False, workers=2):
         x = jask.DiskArray(file, (rows, WIDTH), "float32")
         np.asarray(jnp.std(x, axis=0))  # threads and caches that are there anyway
@@ -58,4 +60,4 @@ def main(file: str, rows: int, count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))
