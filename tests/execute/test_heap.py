@@ -48,7 +48,8 @@ def test_what_piles_up_over_evaluations_is_trimmed(monkeypatch: pytest.MonkeyPat
 
 
 def test_memory_that_stays_in_use_is_trimmed_for_once(monkeypatch: pytest.MonkeyPatch):
-    size, trims = [0], []
+    size: list[int] = [0]
+    trims: list[int] = []
     monkeypatch.setattr(heap, "anonymous_bytes", lambda: size[0])
     monkeypatch.setattr(heap, "_trim", lambda: trims.append)
     monkeypatch.setattr(heap.HeapGuard, "floor", inf)

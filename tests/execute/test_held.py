@@ -27,7 +27,8 @@ def power(np: Any, a: Any, v: Any) -> Any:
 
 
 def reads(before: Any) -> float:
-    return (snapshot() - before).bytes_read / A.nbytes
+    read: int = (snapshot() - before).bytes_read
+    return read / A.nbytes
 
 
 def test_a_loop_until_convergence_reads_its_file_once_a_step_and_plans_once(a: Any):

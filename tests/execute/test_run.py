@@ -5,6 +5,7 @@ import gc
 import os
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -275,7 +276,7 @@ def test_a_callback_within_a_kernel_that_is_kept_sees_the_settings_of_each_call(
 
 @pytest.fixture
 def no_plans(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "_plans", run.OrderedDict())
+    monkeypatch.setattr(run, "_plans", OrderedDict())
 
 
 def powers(source: Source, count: int) -> list[Node]:
@@ -291,10 +292,11 @@ def test_a_plan_that_is_dropped_frees_its_executables(tmp_path: Path):
     evaluate(powers(large, 1), [InMemory()])
     (prepared,) = run._plans.values()
     kernels = [k for p in prepared.passes for k, _ in p._kernels.values()]
-    executables = [weakref.ref(k.call._executable) for k in kernels]
+    calls: list[Any] = [k.call for k in kernels]
+    executables = [weakref.ref(call._executable) for call in calls]
     assert executables
     run._plans.clear()
-    del prepared, kernels
+    del prepared, kernels, calls
     gc.collect()
     assert [r() for r in executables] == [None] * len(executables)
 

@@ -169,11 +169,11 @@ def test_jax_grad_says_that_a_loss_must_be_a_real_scalar():
         jax.grad(lambda _: apply(jnp.sum, x, name="sum"))(w)
     with pytest.raises(TypeError, match=r"had shape: \(3,\).*reduce the output"):
         jax.grad(lambda w: apply(jnp.sin, w, name="sin"))(
-            jask.from_numpy(F32([1, 2, 3]))
+            jask.from_numpy(np.ones(3, F32))
         )
 
 
-LAX = {
+LAX: dict[str, Any] = {
     "add": lambda x: jax.lax.add(x, x),
     "mul": lambda x: jax.lax.mul(2, x),
     "exp": jax.lax.exp,

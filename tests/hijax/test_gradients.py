@@ -20,8 +20,8 @@ W = jnp.asarray([1.0, -2.0, 0.5], F32)
 @pytest.fixture(params=["npy", "npy in Fortran order", "raw"])
 def x(request, tmp_path):
     if request.param.startswith("npy"):
-        order = "F" if "Fortran" in request.param else "C"
-        np.save(tmp_path / "x", np.asarray(A, order=order))
+        fortran = "Fortran" in request.param
+        np.save(tmp_path / "x", np.asfortranarray(A) if fortran else A)
         return jask.open(tmp_path / "x.npy")
     A.tofile(tmp_path / "x.raw")
     return jask.open(tmp_path / "x.raw", dtype=F32, shape=A.shape)

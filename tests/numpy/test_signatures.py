@@ -247,8 +247,8 @@ def test_nothing_that_jax_keeps_for_itself_is_a_parameter():
 
 
 def test_an_axis_is_documented_as_it_is_taken():
-    assert "axis : int or None\n" in inspect.getdoc(jnp.argmax)
-    assert "axis : int, tuple of ints or None\n" in inspect.getdoc(jnp.sum)
+    assert "axis : int or None\n" in str(inspect.getdoc(jnp.argmax))
+    assert "axis : int, tuple of ints or None\n" in str(inspect.getdoc(jnp.sum))
     with pytest.raises(TypeError):
         jnp.argmax(jnp.ones((2, 2)), axis=(0, 1))
 
@@ -271,9 +271,10 @@ def test_a_docstring_names_the_model_as_a_user_writes_it(name: str):
 
 
 def test_a_summary_says_what_a_function_does():
-    assert inspect.getdoc(jnp.percentile).startswith("Compute the percentile of ")
-    assert inspect.getdoc(jnp.linalg.norm).startswith("Norm of vectors or matrices.")
     docs = {n: inspect.getdoc(f) or "" for n, f in all_functions().items()}
+    assert docs["percentile"].startswith("Compute the percentile of ")
+    norm = str(inspect.getdoc(jnp.linalg.norm))
+    assert norm.startswith("Norm of vectors or matrices.")
     assert [n for n, doc in docs.items() if ":func:" in doc] == []
 
 
