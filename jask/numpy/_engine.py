@@ -153,7 +153,8 @@ def lies_in(
     else:
         return
     cut = getattr(known.store, "part", None)
-    found = cut(Box(start, limit), part.shape) if cut else None
+    box = Box(tuple(map(int, start)), tuple(map(int, limit)))
+    found = cut(box, part.shape) if cut else None
     if found is not None and isinstance(made, Result):
         made.lies_in(Part(found, known.whole))
 

@@ -56,7 +56,7 @@ class _Counter:
 
     def add(self, nbytes: int, calls: int) -> None:
         with self._lock:
-            self.nbytes += nbytes
+            self.nbytes += int(nbytes)  # boxes may be of NumPy integers
             self.calls += calls
 
     def get(self) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,9 @@ def test_windows_of_any_function_see_all_their_taps(
 def test_a_tangent_comes_from_where_the_extreme_is(
     prim: Any, data: st.DataObject, case: Case, seed: int
 ) -> None:
-    x = hard(case.shape, np.float32, seed)
+    # distinct: among equal elements XLA's choice depends on how it vectorises the shape
+    order = np.random.default_rng(seed).permutation(prod(case.shape))
+    x = order.astype(np.float32).reshape(case.shape)
     tangent = numbers(case.shape, np.float32, seed)
 
     def gather(tangent: Any, x: Any) -> Any:
