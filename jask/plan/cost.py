@@ -165,11 +165,7 @@ def _survey(
         outs,
         _temporaries(blocks),
         _copies(p, domains),
-        sum(
-            _packed(r, d)
-            for r, d in zip(p.roots, domains, strict=True)
-            if d is not None and is_product(r)
-        ),
+        _packed(p, domains),
         sum(load.box.size for load in loads)
         + sum(b.size for _, b in blocks)
         + sum(
@@ -289,18 +285,21 @@ def is_product(root: Root) -> bool:
     )
 
 
-def _packed(root: Root, domain: Box) -> int:
-    """Return the bytes of the slices of its operands that a product has packed at once.
+def _packed(p: Pass, domains: Sequence[Box | None]) -> int:
+    """Return the bytes of the slices of their operands that products have packed.
 
     XLA does not count them: on a CPU its products are Eigen's.
     """
-    assert root.eqn is not None
-    need = root.reduction.need_part(root.eqn, domain)
-    boxes = zip(need.boxes, root.eqn.inputs, strict=True)
-    nbytes = sum(box.size * a.dtype.itemsize for box, a in boxes if box is not None)
-    sides = enumerate(domain.shape)
-    depth = prod(n for d, n in sides if d not in root.kept)
-    return nbytes * min(depth, PACKED) // max(depth, 1)
+    total = 0
+    for root, domain in zip(p.roots, domains, strict=True):
+        if domain is not None and root.eqn is not None and is_product(root):
+            need = root.reduction.need_part(root.eqn, domain)
+            boxes = zip(need.boxes, root.eqn.inputs, strict=True)
+            nbytes = sum(b.size * a.dtype.itemsize for b, a in boxes if b is not None)
+            sides = enumerate(domain.shape)
+            depth = prod(n for d, n in sides if d not in root.kept)
+            total += nbytes * min(depth, PACKED) // max(depth, 1)
+    return total
 
 
 def _temporaries(blocks: Sequence[tuple[Equation, Box]]) -> int:

@@ -106,8 +106,8 @@ class Reduction(Rule):
         raise NotImplementedError
 
     def kept(self, eqn: Equation) -> tuple[int, ...]:
-        """Return the domain axis of each result axis, in order."""
-        raise NotImplementedError
+        """Return the domain axis of each result axis, in order: the first ones."""
+        return tuple(range(eqn.outputs[0].ndim))
 
     def sources(self, eqn: Equation) -> tuple[tuple[int, int], ...]:
         """Return an (operand, axis) that each domain axis runs along."""

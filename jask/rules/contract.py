@@ -132,10 +132,6 @@ class DotGeneral(SumOfProducts):
         contracted = tuple(left[d] for d in Axes.of(eqn).left_contract)
         return (*eqn.outputs[0].shape, *contracted)
 
-    def kept(self, eqn: Equation) -> tuple[int, ...]:
-        """Return the first axes of the domain."""
-        return tuple(range(eqn.outputs[0].ndim))
-
     def sources(self, eqn: Equation) -> tuple[tuple[int, int], ...]:
         """Return the left operand's axis where it has one, else the right's."""
         axes = Axes.of(eqn)

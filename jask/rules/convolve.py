@@ -167,10 +167,6 @@ class Convolution(SumOfProducts):
         lengths = _lengths(eqn)
         return (*eqn.outputs[0].shape, *(lengths[k] for k in walked(lengths)))
 
-    def kept(self, eqn: Equation) -> tuple[int, ...]:
-        """Return the first axes of the domain."""
-        return tuple(range(eqn.outputs[0].ndim))
-
     def sources(self, eqn: Equation) -> tuple[tuple[int, int], ...]:
         """Return the left operand's batch and places, else the kernel's axes.
 

@@ -149,10 +149,6 @@ class Gather(Reduction):
         operand, out = eqn.inputs[0], eqn.outputs[0]
         return (*out.shape, *(operand.shape[d] for d in _walked(eqn)))
 
-    def kept(self, eqn: Equation) -> tuple[int, ...]:
-        """Return the result's axes."""
-        return tuple(range(eqn.outputs[0].ndim))
-
     def sources(self, eqn: Equation) -> tuple[tuple[int, int], ...]:
         """Return the operand's or the indices' axis of each."""
         axes = GatherAxes.of(eqn)

@@ -162,10 +162,6 @@ class Scatter(Reduction):
         walked = _walked(ScatterAxes.of(eqn))
         return (*operand.shape, *(indices.shape[i] for i in walked))
 
-    def kept(self, eqn: Equation) -> tuple[int, ...]:
-        """Return the operand's axes."""
-        return tuple(range(eqn.inputs[0].ndim))
-
     def sources(self, eqn: Equation) -> tuple[tuple[int, int], ...]:
         """Return the axes of the operand and of the indices."""
         walked = _walked(ScatterAxes.of(eqn))

@@ -173,10 +173,6 @@ class ReduceWindow(Joined):
         sizes = _sizes(eqn)
         return (*eqn.outputs[0].shape, *(sizes[d] for d in walked(sizes)))
 
-    def kept(self, eqn: Equation) -> tuple[int, ...]:
-        """Return the result's axes."""
-        return tuple(range(eqn.outputs[0].ndim))
-
     def sources(self, eqn: Equation) -> tuple[tuple[int, int], ...]:
         """Return the operand's axes, for windows and for taps (of other lengths)."""
         axes = (*range(eqn.outputs[0].ndim), *walked(_sizes(eqn)))
