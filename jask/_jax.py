@@ -79,6 +79,7 @@ __all__ = [
     "calls_python",
     "constants_inside",
     "copies_of",
+    "current_trace",
     "divert",
     "divert_operators",
     "eagerly",
@@ -255,6 +256,11 @@ def eagerly() -> AbstractContextManager[Any]:
     """
     context: AbstractContextManager[Any] = core.eval_context()
     return context
+
+
+def current_trace() -> Any:
+    """Return the trace that records, or runs, what is bound here."""
+    return core.trace_ctx.trace
 
 
 def trace_of(tracer: Any) -> Any:
@@ -435,6 +441,8 @@ class LateSum(ValAccum):
 
     part: Any = None
     """What is still to be added, by `settle`."""
+    trace: Any
+    """The trace in which the part was made."""
     settle: Callable[["LateSum"], None]
 
     def freeze(self) -> Any:

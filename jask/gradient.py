@@ -13,6 +13,7 @@ eagerly instead, which takes two evaluations.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
+from itertools import chain
 from typing import Any
 
 import jax
@@ -287,14 +288,28 @@ def first_nodes(closed: Any, args: Sequence[Any]) -> list[Node]:
 
 
 def _needed(jaxpr: Any) -> list[Any]:
-    """Return the equations on which the results depend."""
+    """Return the equations on which the results depend; each materializes one array.
+
+    So one whose operand waits for a value does not keep the others from the round.
+    """
     wanted = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
     kept = []
-    for eqn in reversed(jaxpr.eqns):
+    for eqn in chain.from_iterable(map(_parts, reversed(jaxpr.eqns))):
         if wanted.intersection(eqn.outvars) or eqn.effects:
             kept.append(eqn)
             wanted.update(v for v in eqn.invars if not isinstance(v, Literal))
     return kept[::-1]
+
+
+def _parts(eqn: Any) -> list[Any]:
+    if not _is_materialize(eqn):
+        return [eqn]
+    pairs = zip(eqn.invars, eqn.outvars, strict=True)
+    return [eqn.replace(invars=[x], outvars=[y]) for x, y in reversed(list(pairs))]
+
+
+def _is_materialize(eqn: Any) -> bool:
+    return isinstance(eqn.params.get("_prim"), Materialize)
 
 
 def _read(env: dict[Any, Any], atom: Any) -> Any:
@@ -311,7 +326,7 @@ def _round(
             waiting.append(eqn)
             continue
         values = [_read(env, v) for v in eqn.invars]
-        if isinstance(eqn.params.get("_prim"), Materialize):
+        if _is_materialize(eqn):
             noted.append((eqn, values[0]))
             continue
         env.update(zip(eqn.outvars, run_equation(eqn, values), strict=True))

@@ -26,6 +26,7 @@ from jask.hijax.function import (
     shown,
 )
 from jask.hijax.gradients import mark_pulled_back, mark_sum
+from jask.hijax.masks import chosen, is_given
 from jask.hijax.materialize import dematerialize, materialize
 from jask.hijax.operand import Operand, as_operands, is_64_bit
 from jask.hijax.type import (
@@ -201,23 +202,23 @@ class Op(HiPrim):
             w and is_inexact(a.dtype)
             for w, a in zip(mask.flags, self.in_avals, strict=True)
         )
-        given = tuple(_is_given(c) for c in cts)
+        given = tuple(is_given(c) for c in cts)
         zeros = tuple(Zero(a.to_ct_aval()) for a in self.in_avals)
         if not any(wanted) or not any(given):
             return zeros
         function = Pullback(self.operation.function, wanted, given)
-        found = iter(self._derive(function, "vjp", args, _chosen(given, cts)))
+        found = iter(self._derive(function, "vjp", args, chosen(given, cts)))
         pairs = zip(wanted, zeros, strict=True)
         return tuple(next(found) if w else z for w, z in pairs)
 
     def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
         """Return results and tangents, as two operations that JAX can part."""
-        moving = tuple(_is_given(t) for t in tangents)
+        moving = tuple(is_given(t) for t in tangents)
         zeros = tuple(Zero(a.to_tangent_aval()) for a in self.out_aval)
         if not any(moving):
             return self(*primals), zeros
         function = Pushforward(self.operation.function, moving)
-        extra = _chosen(moving, tangents)
+        extra = chosen(moving, tangents)
         found = iter(self._derive(function, "jvp", primals, extra))
         pairs = zip(self.out_aval, zeros, strict=True)
         outs = tuple(next(found) if is_inexact(a.dtype) else z for a, z in pairs)
@@ -228,21 +229,21 @@ class Op(HiPrim):
     def transpose(self, cts: Any, *args: Any) -> None:
         """Add to the cotangents of the operands in which the function is linear."""
         linear = tuple(isinstance(a, GradAccum) for a in args)
-        given = tuple(_is_given(c) for c in cts)
+        given = tuple(is_given(c) for c in cts)
         if not any(given):
             return
         avals = tuple(
             jax.ShapeDtypeStruct(t.shape, t.dtype)
-            for t in _chosen(linear, self.in_avals)
+            for t in chosen(linear, self.in_avals)
         )
         function = Transposed(self.operation.function, linear, avals, given)
         known = tuple(not m for m in linear)
         operands = [
-            *_operands(_chosen(known, args), _chosen(known, self.operation.weak)),
-            *_operands(_chosen(given, cts)),
+            *_operands(chosen(known, args), chosen(known, self.operation.weak)),
+            *_operands(chosen(given, cts)),
         ]
         found = bind(function, operands, x64=self._x64(operands), name=self._name("t"))
-        for accum, ct in zip(_chosen(linear, args), found, strict=True):
+        for accum, ct in zip(chosen(linear, args), found, strict=True):
             accum.accum(ct)
 
     def batch(self, axis_data: Any, args: Any, dims: Any) -> tuple[Any, Any]:
@@ -269,15 +270,6 @@ class Op(HiPrim):
 
     def _x64(self, operands: Sequence[Operand]) -> bool:
         return self.operation.x64 or any(o.is_64_bit for o in operands)
-
-
-def _is_given(tangent: Any) -> bool:
-    """Return whether a tangent or cotangent is more than a symbolic zero."""
-    return not isinstance(tangent, Zero) and is_inexact(tangent.dtype)
-
-
-def _chosen(mask: Mask, values: Sequence[Any]) -> list[Any]:
-    return [v for v, m in zip(values, mask, strict=True) if m]
 
 
 def _operands(

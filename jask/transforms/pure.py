@@ -190,7 +190,8 @@ def _run(eqn: Any, values: Sequence[Any]) -> Sequence[Any]:
     if isinstance(primitive, Op):
         return _as_traced(primitive, values)
     if isinstance(primitive, Materialize):
-        return [jax.lax.convert_element_type(values[0], primitive.out_aval.dtype)]
+        pairs = zip(values, primitive.out_aval, strict=True)
+        return [jax.lax.convert_element_type(x, t.dtype) for x, t in pairs]
     if isinstance(primitive, Dematerialize):
         return values
     return run_equation(eqn, values)

@@ -17,7 +17,7 @@ import pytest
 import jask
 import jask.numpy as dnp
 from jask.execute import run
-from jask.hijax import handles, materialize as hm
+from jask.hijax import callbacks, handles
 from jask.hijax.handles import TABLE, Table
 from jask.trace.graph import Dense
 from tests.hijax import reference
@@ -43,7 +43,7 @@ def nothing_stays() -> Iterator[None]:
     assert not roots
     TABLE.drain()
     assert len(TABLE) <= before + len(TABLE._watches)  # pins of cached programs
-    assert not hm._parked
+    assert not callbacks._parked
 
 
 @pytest.fixture(scope="module")

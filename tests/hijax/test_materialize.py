@@ -14,7 +14,8 @@ from jask import materialize
 from jask.config import current
 from jask.errors import MemoryBudgetError
 from jask.execute import run
-from jask.hijax import materialize as hm
+from jask.hijax import callbacks
+from jask.hijax.materialize import dematerialize
 from jask.trace.counters import COUNTERS
 
 F32 = np.float32
@@ -43,8 +44,8 @@ def test_trees_keep_their_structure_and_what_is_in_memory_stays():
 
 def test_dematerialize_and_materialize_are_inverse():
     w = jnp.arange(4, dtype=F32)
-    np.testing.assert_array_equal(materialize(hm.dematerialize(w)), w)
-    back = jax.jit(lambda w: materialize(hm.dematerialize(w)))(w)
+    np.testing.assert_array_equal(materialize(dematerialize(w)), w)
+    back = jax.jit(lambda w: materialize(dematerialize(w)))(w)
     np.testing.assert_array_equal(back, w)
 
 
@@ -126,14 +127,14 @@ def test_a_program_without_operands_evaluates_when_it_runs(tmp_path):
 
 
 def test_parked_values_without_an_owner_go_in_time(monkeypatch):
-    hm._parked.clear()
-    hm._park([1], [])
-    monkeypatch.setattr(hm, "GRACE", -1.0)
+    callbacks._parked.clear()
+    callbacks._park([1], [])
+    monkeypatch.setattr(callbacks, "GRACE", -1.0)
     time.sleep(0.001)
-    ticket = int(hm._park([2], []))
-    hm._park([3], [])
-    assert ticket not in hm._parked or len(hm._parked) < 3
-    hm._parked.clear()
+    ticket = int(callbacks._park([2], []))
+    callbacks._park([3], [])
+    assert ticket not in callbacks._parked or len(callbacks._parked) < 3
+    callbacks._parked.clear()
 
 
 def test_too_large_a_value_is_refused_while_lowering_or_running():

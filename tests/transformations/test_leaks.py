@@ -13,7 +13,7 @@ import pytest
 
 import jask
 import jask.numpy as dnp
-from jask.hijax import materialize as hm
+from jask.hijax import callbacks
 from jask.hijax.handles import TABLE
 from jask.stores.scratch import scratch_in_use
 from jask.trace.counters import COUNTERS
@@ -77,7 +77,7 @@ def census() -> dict[str, int]:
     orphans = sum(e.kind == "orphan" for e in TABLE._entries.values())
     return {
         "handles": len(TABLE) - orphans,
-        "parked values": len(hm._parked),
+        "parked values": len(callbacks._parked),
         "nodes": sum(isinstance(o, Node) for o in gc.get_objects()),
         "descriptors": len(list(Path("/proc/self/fd").iterdir())),
         "threads": threading.active_count(),

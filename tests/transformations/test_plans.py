@@ -110,6 +110,65 @@ def test_value_and_gradient_read_each_source_once(name, form, files):
     assert COUNTERS.evaluations == before + READS[form]
 
 
+def normal_equations(np: Any, p: Any, x: Any, y: Any) -> Any:
+    """Ridge regression, solved in memory: its loss for the best coefficients."""
+    parts = jask.materialize((x.T @ x, x.T @ y, np.sum(y * y)))
+    gram, moment, energy = parts
+    w = jnp.linalg.solve(gram + p["b"] * jnp.eye(COLUMNS, dtype=F32), moment)
+    residual = w @ gram @ w - F32(2) * w @ moment + energy
+    return (residual + p["b"] * w @ w) / F32(ROWS)
+
+
+def weighted_normal_equations(np: Any, p: Any, x: Any, y: Any) -> Any:
+    """The same for scaled columns: cotangents that only the solution knows."""
+    return normal_equations(np, p, x * p["w"], y + p["b"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_ridge_by_normal_equations_reads_each_source_once(form, files):
+    x, y = files
+    want = jax.value_and_grad(normal_equations, 1)(jnp, PARAMS, X, Y)
+    f = FORMS[form](lambda p, x, y: normal_equations(dnp, p, x, y))
+    before = COUNTERS.evaluations
+    # so that the vector has several blocks too
+    with jask.config(memory_budget="64MB", block_bytes=2**11):
+        got, times = reads(f, PARAMS, x, y)
+    same(got, want)
+    assert times * (X.nbytes + Y.nbytes) <= X.nbytes + 2 * Y.nbytes
+    assert COUNTERS.evaluations == before + 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_cotangents_of_what_is_materialized_together_are_one_more_read(form, files):
+    x, y = files
+    want = jax.value_and_grad(weighted_normal_equations, 1)(jnp, PARAMS, X, Y)
+    f = FORMS[form](lambda p, x, y: weighted_normal_equations(dnp, p, x, y))
+    before = COUNTERS.evaluations
+    with jask.config(memory_budget="64MB", block_bytes=2**11):
+        got, times = reads(f, PARAMS, x, y)
+    same(got, want)
+    assert times * (X.nbytes + Y.nbytes) <= 2 * X.nbytes + 3 * Y.nbytes
+    assert COUNTERS.evaluations == before + 2
+
+
+def test_what_waits_for_a_value_does_not_keep_other_gradients_from_its_read(files):
+    """What the first evaluation can have is in it, the others are in a second one."""
+    x, y = files
+
+    def loss(np: Any, p: Any, x: Any, y: Any) -> Any:
+        first = jask.materialize(np.mean(np.square(x @ p["w"])))
+        second = jask.materialize(np.mean(y[: ROWS // 2] * p["b"]))
+        return first + second * second
+
+    want = jax.value_and_grad(loss, 1)(jnp, PARAMS, X, Y)
+    with jask.config(memory_budget="64MB", block_bytes=2**11):
+        f = jask.value_and_grad(lambda p, x, y: loss(dnp, p, x, y))
+        got, times = reads(f, PARAMS, x, y)
+    same(got, want)
+    # the second half of y is never read, the first twice
+    assert times == pytest.approx(1, abs=0.01)
+
+
 def test_what_the_function_makes_in_memory_is_one_more_read_for_eager_jax(files):
     x, _ = files
 
