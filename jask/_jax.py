@@ -88,6 +88,7 @@ __all__ = [
     "generator",
     "here",
     "in_place",
+    "inside_lowered",
     "io_callback",
     "is_gradient_asking",
     "is_lax_asking",
@@ -461,6 +462,18 @@ def late_sum(accumulator: Any, settle: Callable[[LateSum], None]) -> LateSum | N
 
 
 # ---- what JAX 0.12 lacks for hijax types; tests/hijax/test_assumptions.py pins each
+
+
+def inside_lowered() -> AbstractContextManager[Any]:
+    """Return a context for lowering a result, inside the jaxpr that it is a result of.
+
+    JAX lowers the results of a jaxpr within another one when the outer trace is current
+    again. What is recorded for a constant would be in the outer jaxpr.
+    """
+    frame = sys._getframe(2)
+    if frame.f_code.co_name != "lower_jaxpr" or not is_lowering():
+        return nullcontext()
+    return core.set_current_trace(frame.f_locals["trace"])
 
 
 def wrap_callbacks(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:

@@ -20,6 +20,7 @@ from jask._jax import (
     ShapedArray,
     aval_method,
     aval_property,
+    inside_lowered,
     is_gradient_asking,
     is_lax_asking,
     is_operator_asking,
@@ -133,6 +134,11 @@ class DiskArrayType(HiType):
     def lower_val(self, value: Any) -> list[Any]:
         """Return the handle of a value."""
         return [_hooks["lower"](self, value)]
+
+    def lower_val2(self, value: Any) -> Any:
+        """Return the handle of what a jaxpr within another one returns."""
+        with inside_lowered():
+            return HiType.lower_val2(self, value)
 
     def raise_val(self, handle: Any) -> Any:
         """Return the value that a handle names."""

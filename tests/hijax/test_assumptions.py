@@ -20,7 +20,7 @@ from jask._jax import (
     kernel_device,
     remat_p,
 )
-from jask.hijax import diverted
+from jask.hijax import diverted, type as hitype
 from jask.hijax.apply import Op, apply
 from jask.hijax.handles import _aligned_int32
 from jask.hijax.type import DiskArrayType
@@ -190,6 +190,16 @@ def test_jax_lax_says_what_to_use_instead(name):
     x = jask.from_numpy(np.ones((2, 3), "float32"))
     with pytest.raises(TypeError, match=r"jask\.lift\(fn\), or jask\.materialize"):
         LAX[name](x)
+
+
+def test_a_result_of_an_inner_jaxpr_is_lowered_in_the_outer_trace(monkeypatch):
+    """Else `inside_lowered` is not needed any more."""
+    x = jask.from_numpy(np.ones(2, F32))
+    f = jax.jit(jax.jit(lambda _: x))
+    np.testing.assert_array_equal(np.asarray(f(1.0)), 1)
+    monkeypatch.setattr(hitype, "inside_lowered", contextlib.nullcontext)
+    with pytest.raises(TypeError, match="No constant handler"):
+        jax.jit(jax.jit(lambda _: x))(1.0)
 
 
 def test_jax_checkpoint_forgets_to_raise_its_results():

@@ -119,6 +119,19 @@ CASES = {
     "grad of cond": lambda c: jax.grad(
         lambda x: materialize(c.np.sum(jax.lax.cond(True, c.sin, lambda x: x, x)))
     )(c.x),
+    "jitted gradient of cond": lambda c: jax.jit(
+        jax.grad(
+            lambda x, p: materialize(
+                c.np.sum(jax.lax.cond(p, c.sin, lambda x: x * F32(2), x))
+            )
+        )
+    )(c.x, False),
+    "jitted gradient of cond to memory": lambda c: jax.jit(
+        jax.grad(lambda x: jax.lax.cond(True, c.of_x, c.operators, x))
+    )(c.x),
+    "a constant out of a jit within another": lambda c: jax.jit(jax.jit(lambda _: c.x))(
+        W
+    ),
     "a disk array out of jit": lambda c: jax.jit(c.sin)(c.x),
     "a constant out of jit": lambda c: jax.jit(lambda _: c.sin(c.x))(W),
     "an argument out of jit": lambda c: jax.jit(lambda x: x)(c.x),
