@@ -74,7 +74,8 @@ class PassRun:
         self.workers = workers or min(self.p.workers, self.steps)
         self.stop = threading.Event()
         self.errors: list[BaseException] = []
-        self.lock = threading.Condition()
+        self.lock = threading.RLock()  # `with` on it cannot be interrupted by Ctrl-C
+        self.changed = threading.Condition(self.lock)
         self.groups: dict[Any, _Group] = {}
         self.carries: dict[Any, _Carry] = {}
         self.shared: dict[Load, np.ndarray[Any, Any]] = {}
@@ -108,7 +109,7 @@ class PassRun:
             if not isinstance(error, Stopped):
                 self.errors.append(error)
             self.stop.set()
-            self.lock.notify_all()
+            self.changed.notify_all()
 
     def share(self, load: Load) -> np.ndarray[Any, Any]:
         """Return a block that all workers use, read by the first that asks."""
@@ -243,7 +244,7 @@ class _Lane:
                 run.carries[job.key] = _Carry(start)
             line = run.carries[job.key]
             position = self.position(job.root)
-            run.lock.wait_for(lambda: line.done == position or run.stop.is_set())
+            run.changed.wait_for(lambda: line.done == position or run.stop.is_set())
             if run.stop.is_set():
                 raise Stopped
             return [self.mine(a) for a in line.value]
@@ -280,7 +281,7 @@ class _Lane:
             with run.lock:
                 line = run.carries[job.key]
                 line.value, line.done = list(arrays[1:]), line.done + 1
-                run.lock.notify_all()
+                run.changed.notify_all()
             self.follow(job, job.domain, arrays, self.read)
             self.write_block(job, arrays[0])
         elif root.kind == "reduce":

@@ -10,6 +10,9 @@
 
 A small claim (under 1/64 of the budget) does not wait, or each of many would wait for
 one large one.
+
+Ctrl-C may come at any call: so nothing is called between a change and the note of it,
+and `with` takes the lock itself, which Python cannot interrupt, not the condition.
 """
 
 import threading
@@ -30,7 +33,8 @@ class Ledger:
     """Claims on the memory budget."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._held = 0
         self._calling_back = 0
         self._others = 0
@@ -63,7 +67,7 @@ class Ledger:
 
     def _part(self, budget: int) -> tuple[int, int]:
         """Return a part of the budget that is left, and the bytes that lack to it."""
-        with self._changed:
+        with self._lock:
             around = self._held if self.nested else self._calling_back
         part = budget
         while part > budget - around and part > budget // SMALL:
@@ -78,7 +82,7 @@ class Ledger:
         >>> Ledger().whole(100)
         100
         """
-        with self._changed:
+        with self._lock:
             around = self._held if self.nested else self._calling_back
         return 2 * max(part, around) if around else part
 
@@ -87,24 +91,25 @@ class Ledger:
         self, nbytes: int, budget: int, *, calls_back: bool = False
     ) -> Iterator[None]:
         """Hold `nbytes`; wait while others hold so much that it would not fit."""
-        with self._changed:
-            if not self.nested and nbytes > budget // SMALL:
-                while self._others and self._held + nbytes > budget:
-                    self._changed.wait()
-            self._hold(nbytes, calls_back=calls_back)
+        back, others = (nbytes, 0) if calls_back else (0, nbytes)
+        granted = False
         try:
+            with self._lock:
+                if not self.nested and nbytes > budget // SMALL:
+                    while self._others and self._held + nbytes > budget:
+                        self._changed.wait()
+                self._held += nbytes
+                self._calling_back += back
+                self._others += others
+                granted = True
             yield
         finally:
-            with self._changed:
-                self._hold(-nbytes, calls_back=calls_back)
+            with self._lock:
+                if granted:
+                    self._held -= nbytes
+                    self._calling_back -= back
+                    self._others -= others
                 self._changed.notify_all()
-
-    def _hold(self, nbytes: int, *, calls_back: bool) -> None:
-        self._held += nbytes
-        if calls_back:
-            self._calling_back += nbytes
-        else:
-            self._others += nbytes
 
     @contextmanager
     def inside(self) -> Iterator[None]:

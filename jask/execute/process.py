@@ -31,7 +31,8 @@ class Process:
     """The evaluations of this process."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # `with` on it cannot be interrupted by Ctrl-C
+        self._changed = threading.Condition(self._lock)
         self._running = 0
         self._stops: dict[object, Callable[[], None]] = {}
         self._ending = False
@@ -55,38 +56,40 @@ class Process:
     def evaluation(self) -> Iterator[None]:
         """Count an evaluation; the end of the process waits for it."""
         self.require_usable()
-        with self._changed:
-            self._running += 1
+        counted = 0
         try:
+            with self._lock:
+                self._running += 1
+                counted = 1
             yield
         finally:
-            with self._changed:
-                self._running -= 1
+            with self._lock:
+                self._running -= counted
                 self._changed.notify_all()
 
     @contextmanager
     def stoppable(self, fail: Callable[[BaseException], None]) -> Iterator[None]:
         """Call `fail` with an error if the process ends within the block."""
         key = object()
-        with self._changed:
-            self.require_usable()
-            self._stops[key] = lambda: fail(_stopped())
         try:
+            with self._lock:
+                self.require_usable()
+                self._stops[key] = lambda: fail(_stopped())
             yield
         finally:
-            with self._changed:
-                del self._stops[key]
+            with self._lock:
+                self._stops.pop(key, None)
 
     def end(self) -> None:
         """Stop what runs and wait until it has ended."""
-        with self._changed:
+        with self._lock:
             self._ending = True
             stops, running = list(self._stops.values()), self._running
         for stop in stops:
             stop()
         if not running:
             return
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: not self._running, PATIENCE)
         last = time.monotonic() + LEAVING
         for thread in threading.enumerate():
@@ -99,7 +102,8 @@ class Process:
 
     def after_fork(self) -> None:
         """Begin anew in the child: nothing runs here."""
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._running, self._ending = 0, False
         self._stops = {}
         self._forked |= self._started

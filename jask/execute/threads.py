@@ -1,62 +1,90 @@
-"""Threads that run steps: started when needed, kept for the next pass."""
+"""Threads that run steps: started when needed, kept for the next pass.
+
+Ctrl-C may come at any call of the main thread. So what that thread does here is done
+by single calls that Python cannot interrupt half-way (of locks, lists, simple queues),
+each of which may be tried again; `threading.Condition` and what is made of it can lose
+a notice.
+"""
 
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
 
 type Task = Callable[[], None]
+
+KEPT = 60.0
+"""Seconds that a thread without work stays."""
 
 
 class _Job:
     """A task on its way to a thread."""
 
-    __slots__ = ("left", "taken", "task")
+    __slots__ = ("_claim", "_end", "ended", "task")
 
-    def __init__(self, task: Task, left: threading.Semaphore) -> None:
-        self.task, self.left = task, left
-        self.taken = False
+    def __init__(self, task: Task) -> None:
+        self.task, self.ended = task, False
+        self._claim, self._end = threading.Lock(), threading.Lock()
+        self._end.acquire()
 
-    def run(self) -> None:
-        try:
-            self.task()
-        finally:
-            self.left.release()
+    def claim(self) -> bool:
+        """Return whether the caller is the first to ask; only then is it his."""
+        return self._claim.acquire(blocking=False)
+
+    def end(self) -> None:
+        """Say that the task has ended."""
+        self.ended = True
+        self._end.release()
+
+    def wait(self) -> None:
+        """Return when it has ended; after an interrupt this may be called again."""
+        while not self.ended:
+            self._end.acquire()
+
+
+type _Inbox = SimpleQueue[_Job]
 
 
 class _Pool:
     """An elastic pool: a job never waits for another job to end."""
 
     def __init__(self) -> None:
-        self._lock = threading.Condition()
-        self._jobs: deque[_Job] = deque()
-        self._idle = 0
+        self._idle: list[_Inbox] = []
 
     def start(self, job: _Job) -> None:
-        with self._lock:
-            self._jobs.append(job)
-            if self._idle >= len(self._jobs):
-                self._lock.notify()
-                return
-        threading.Thread(target=self._work, name="jask", daemon=True).start()
+        try:
+            inbox = self._idle.pop()
+        except IndexError:
+            args = (job,)
+            threading.Thread(
+                target=self._work, args=args, name="jask", daemon=True
+            ).start()
+        else:
+            inbox.put(job)
 
-    def withdraw(self, jobs: Sequence[_Job]) -> int:
-        """Take jobs back; return how many are too late for that and run."""
-        with self._lock:
-            self._jobs = deque(j for j in self._jobs if j not in jobs)
-            return sum(j.taken for j in jobs)
-
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                self._idle += 1
-                waited = self._lock.wait_for(lambda: bool(self._jobs), timeout=60)
-                self._idle -= 1
-                if not waited:
-                    return
-                job = self._jobs.popleft()
-                job.taken = True
-            job.run()
+    def _work(self, job: _Job | None) -> None:
+        inbox: _Inbox = SimpleQueue()
+        while job is not None:
+            mine = job.claim()
+            try:
+                if mine:
+                    job.task()
+            finally:
+                self._idle.append(inbox)  # before anybody hears of the end
+                job.end()
             del job
+            job = self._next(inbox)
+
+    def _next(self, inbox: _Inbox) -> _Job | None:
+        """Return what comes next; None if nothing did for long."""
+        while True:
+            try:
+                return inbox.get(timeout=KEPT)
+            except Empty:
+                try:
+                    self._idle.remove(inbox)
+                except ValueError:  # it was taken out: a job is on its way
+                    continue
+                return None
 
 
 _pool = _Pool()
@@ -71,27 +99,24 @@ def run_all(tasks: Sequence[Task], cancel: Callable[[BaseException], None]) -> N
     make the tasks that run end soon.
     """
     here = threading.current_thread() is threading.main_thread()
-    left = threading.Semaphore(0)
-    jobs = [_Job(t, left) for t in (tasks[1:] if here else tasks)]
-    running = len(jobs)
+    jobs = [_Job(t) for t in (tasks[1:] if here else tasks)]
     try:
         for job in jobs:
             _pool.start(job)
         if here:
             tasks[0]()
+        for job in jobs:
+            job.wait()
     except BaseException as error:  # noqa: BLE001 (whoever cancels raises it)
         cancel(error)
-        running = _pool.withdraw(jobs)
-    for _ in range(running):
-        _acquire(left, cancel)
+        _wait([job for job in jobs if not job.claim()], cancel)
 
 
-def _acquire(
-    semaphore: threading.Semaphore, cancel: Callable[[BaseException], None]
-) -> None:
+def _wait(jobs: Sequence[_Job], cancel: Callable[[BaseException], None]) -> None:
     while True:
         try:
-            semaphore.acquire()
+            for job in jobs:
+                job.wait()
         except KeyboardInterrupt as error:  # the tasks must end before we leave
             cancel(error)
         else:

@@ -179,6 +179,9 @@ def _create(target: Path) -> tuple[Path, int]:
                 raise
             what = f"the new file is made beside it first, in {target.parent}"
             raise refused(error, what, target) from error
+        except KeyboardInterrupt:  # that came when the file was just made
+            temporary.unlink(missing_ok=True)
+            raise
         if claim(fd, temporary):
             return temporary, fd
         os.close(fd)

@@ -1,7 +1,6 @@
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +78,6 @@ def test_a_stopped_demo_leaves_nothing_behind(tmp_path: Path, name: str):
     assert process.stdout is not None
     while "loss" not in process.stdout.readline():
         assert process.poll() is None, process.communicate()[1]
-    time.sleep(0.2)
     process.send_signal(getattr(signal, name))
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130, error

@@ -23,7 +23,7 @@ def in_a_child(work):
     sys.stdout.flush()
     pid = os.fork()
     if pid == 0:
-        signal.alarm(30)
+        signal.alarm(120)
         try:
             print(work())
         except Exception as error:
@@ -63,7 +63,7 @@ def run_script(
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 

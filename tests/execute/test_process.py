@@ -77,7 +77,11 @@ done = True
 
 
 MOMENTS = {
-    "planning": "time.sleep(0.05)",
+    "planning": """
+from jask.execute.process import PROCESS
+while not PROCESS._running:
+    time.sleep(0.001)
+""",
     "running": """
 from jask.execute.ledger import LEDGER
 while not LEDGER.held:
