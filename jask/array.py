@@ -304,9 +304,11 @@ class DiskArray:
         (value,) = evaluate([self.node])
         return value.reshape(())[()]
 
-    def item(self) -> Any:
-        """Return the value of an array of one element as a Python scalar."""
-        return self._item("item").item()
+    def item(self, *place: int) -> Any:
+        """Return the element at a place, or the only one, as a Python scalar."""
+        if len(place) == 1:  # counted through all axes, as in NumPy
+            place = tuple(map(int, np.unravel_index(*place, self.shape)))
+        return (self[place] if place else self)._item("item").item()
 
     def __bool__(self) -> bool:
         """Return the truth of an array of one element."""

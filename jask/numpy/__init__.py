@@ -28,6 +28,7 @@ from jask.numpy import (
     sets,
     sorting,
     statistical,
+    ufuncs,
     unary,
     utility,
 )
@@ -51,6 +52,7 @@ from jask.numpy.searching import *  # noqa: F403 - its __all__
 from jask.numpy.sets import *  # noqa: F403 - its __all__
 from jask.numpy.sorting import *  # noqa: F403 - its __all__
 from jask.numpy.statistical import *  # noqa: F403 - its __all__
+from jask.numpy.ufuncs import *  # noqa: F403 - its __all__
 from jask.numpy.unary import *  # noqa: F403 - its __all__
 from jask.numpy.utility import *  # noqa: F403 - its __all__
 
@@ -78,6 +80,7 @@ __all__ = [  # noqa: PLE0604 - lists of names
     *sets.__all__,
     *sorting.__all__,
     *statistical.__all__,
+    *ufuncs.__all__,
     *unary.__all__,
     *utility.__all__,
 ]  # fmt: skip

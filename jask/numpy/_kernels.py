@@ -121,10 +121,15 @@ def basic_index(
 
 
 def advanced_index(
-    x: Value, arrays: tuple[Value, ...], *, key: tuple[Any, ...]
+    x: Value,
+    arrays: tuple[Value, ...],
+    *,
+    key: tuple[Any, ...],
+    options: tuple[tuple[str, Any], ...] = (),
 ) -> Value:
     """Return `x[key]` where each `ARRAY` in the key stands for the next array."""
-    return x[full_key(key, arrays)]
+    whole = full_key(key, arrays)
+    return x.at[whole].get(**dict(options)) if options else x[whole]
 
 
 ARRAY = "array"
@@ -155,11 +160,22 @@ def cumulative(
     return out
 
 
-def argsort(x: Value, *, axis: int | None, descending: bool) -> Value:
-    """Return stable sorting indices as int64."""
-    return jnp.argsort(x, axis=axis, descending=descending, stable=True).astype(
-        index_dtype()
-    )
+def argsort(
+    x: Value, *, axis: int | None, descending: bool, dtype: Any = None
+) -> Value:
+    """Return stable sorting indices, as int64 unless told otherwise."""
+    found = jnp.argsort(x, axis=axis, descending=descending, stable=True)
+    return found.astype(index_dtype() if dtype is None else dtype)
+
+
+def view(x: Value, *, dtype: Any) -> Value:
+    """Return the same bits as elements of another dtype."""
+    return jnp.asarray(x).view(dtype)
+
+
+def byteswap(x: Value) -> Value:
+    """Return elements with their bytes in the other order."""
+    return jnp.asarray(x).byteswap()
 
 
 def sort(x: Value, *, axis: int | None, descending: bool) -> Value:
@@ -182,24 +198,48 @@ def count_nonzero(x: Value, *, axis: Any, keepdims: bool) -> Value:
     return jnp.sum(is_nonzero(x), axis=axis, keepdims=keepdims, dtype=index_dtype())
 
 
-def searchsorted(x1: Value, x2: Value, sorter: Value, *, side: str) -> Value:
-    """Return where each of `x2` would be inserted in the sorted `x1`, as int64.
-
-    A search by halves is a loop that streams over `x2`. It is faster than a comparison
-    with all from some forty elements of `x1` on (2**20 queries, 128 elements: 21 ms of
-    processor time, not 345), which in turn may stream over a long `x1`.
-    """
-    length, pairs = x1.size, x1.size * max(jnp.size(x2), 1)
-    long = length > 2**20 and pairs <= 2**27
-    compare = length <= 32 or pairs <= 2**16 or long
-    method = "compare_all" if compare else "scan"
+def searchsorted(
+    x1: Value, x2: Value, sorter: Value, *, side: str, method: str = "scan"
+) -> Value:
+    """Return where each of `x2` would be inserted in the sorted `x1`, as int64."""
+    if method == "scan" and _compares(x1.size, jnp.size(x2)):
+        method = "compare_all"
     found = jnp.searchsorted(x1, x2, side=side, sorter=sorter, method=method)
     return found.astype(index_dtype())
 
 
-def isin(x1: Value, x2: Value, *, invert: bool) -> Value:
-    """Return whether each element of `x1` is in `x2`, by comparing with all of them."""
-    return jnp.isin(x1, x2, invert=invert, method="compare_all")
+LONG = 2**20
+"""Elements from which what is searched may be too long to be in memory."""
+
+
+def _compares(length: int, queries: int) -> bool:
+    """Return whether comparing with all elements is better than a search by halves.
+
+    A search by halves is a loop that streams over the queries. It is faster than a
+    comparison with all from some forty elements on (2**20 queries, 128 elements: 21 ms
+    of processor time, not 345), which in turn may stream over many elements.
+    """
+    pairs = length * max(queries, 1)
+    return length <= 32 or pairs <= 2**16 or (length > LONG and pairs <= 2**27)
+
+
+def isin(x1: Value, x2: Value, *, invert: bool, method: str = "auto") -> Value:
+    """Return whether each element of `x1` is in `x2`.
+
+    By comparing with all of them, which streams over a long `x2`, unless a search by
+    halves is wanted or is better.
+    """
+    dtype = jnp.result_type(x1, x2)
+    x1, x2 = jnp.asarray(x1, dtype), jnp.asarray(x2, dtype)
+    if method == "auto":
+        few = _compares(x2.size, x1.size) or x2.size > LONG
+        method = "compare_all" if few else "binary_search"
+    if method == "compare_all" or not x2.size:
+        return jnp.isin(x1, x2, invert=invert, method="compare_all")
+    line = jnp.sort(x2.reshape(-1))
+    at = jnp.searchsorted(line, x1)
+    found = x1 == jnp.take(line, at, mode="clip")
+    return ~found if invert else found
 
 
 def diff(x: Value, prepend: Value, append: Value, *, n: int, axis: int) -> Value:

@@ -90,8 +90,14 @@ def axes_of(entry: Any) -> int:
     return len(entry.shape) if is_mask(entry) else 1
 
 
-def parse(shape: tuple[int, ...], key: Any) -> Key:
-    """Return a key made plain; IndexError or TypeError for what is not one."""
+def parse(
+    shape: tuple[int, ...], key: Any, *, checked: bool = True, wrap: bool = True
+) -> Key:
+    """Return a key made plain; IndexError or TypeError for what is not one.
+
+    Unless `checked`, indices may be out of range, and so are negative ones where they
+    do not `wrap`; integers among them become arrays.
+    """
     given = [_entry(k) for k in (key if isinstance(key, tuple) else (key,))]
     dots = [i for i, k in enumerate(given) if k is Ellipsis]
     if len(dots) > 1:
@@ -104,8 +110,24 @@ def parse(shape: tuple[int, ...], key: Any) -> Key:
     rest = [slice(None)] * (len(shape) - used)
     at = dots[0] if dots else len(given)
     entries = [*given[:at], *rest, *given[at + 1 :]]
-    _check(shape, entries)
+    if not checked:
+        entries = _loose(shape, entries, wrap=wrap)
+    _check(shape, entries, ranges=checked)
     return Key(tuple(entries), shape)
+
+
+def _loose(shape: tuple[int, ...], entries: Sequence[Any], *, wrap: bool) -> list[Any]:
+    """Return entries whose integers that are out of range are arrays."""
+    axis, found = 0, []
+    for entry in entries:
+        if type(entry) is int:
+            low = -shape[axis] if wrap else 0
+            inside = low <= entry < shape[axis]
+            found.append(entry if inside else np.asarray(entry, np.int64))
+        else:
+            found.append(entry)
+        axis += axes_of(entry)
+    return found
 
 
 def _entry(k: Any) -> Any:
@@ -151,7 +173,9 @@ def _plain_slice(k: slice) -> slice:
     return slice(*found)
 
 
-def _check(shape: tuple[int, ...], entries: Sequence[Any]) -> None:
+def _check(
+    shape: tuple[int, ...], entries: Sequence[Any], *, ranges: bool = True
+) -> None:
     """Raise IndexError for an integer or a mask that does not fit its axes."""
     axis = 0
     for entry in entries:
@@ -170,7 +194,7 @@ def _check(shape: tuple[int, ...], entries: Sequence[Any]) -> None:
                     f"{covered}; got {tuple(entry.shape)}."
                 )
                 raise IndexError(msg)
-        elif is_array(entry):
+        elif ranges and is_array(entry):
             _check_range(entry, shape[axis], axis)
         axis += axes_of(entry)
 

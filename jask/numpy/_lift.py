@@ -153,12 +153,17 @@ def _dressed(
 ) -> Function:
     """Give a lifted function the name and the signature of its model."""
     del function.__wrapped__  # type: ignore[attr-defined]
+    _sign(function, signature)
+    return finish(function, name, module, doc)
+
+
+def _sign(function: Function, signature: inspect.Signature) -> None:
+    """Give a function the signature of its model, without annotations."""
     function.__annotations__ = {}
     plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     function.__signature__ = signature.replace(  # type: ignore[attr-defined]
         parameters=plain, return_annotation=signature.empty
     )
-    return finish(function, name, module, doc)
 
 
 def _doc(
@@ -309,6 +314,7 @@ def made(function: Function, *, module: str) -> Function:
         return _wrapped(function(*args, **kwargs))
 
     doc = f"What `jax.numpy.{name}` makes, in memory, as a DiskArray.\n"
+    _sign(make, inspect.signature(function))
     return finish(make, name, module, doc)
 
 
@@ -330,12 +336,8 @@ def _fetched(value: Any) -> Any:
 
 
 REFUSED = {
-    "einsum_path": "returns a plan, not an array; jax.numpy.einsum_path on shapes",
-    "frompyfunc": "makes a function; jask.lift runs any function on DiskArrays",
     "load": "jask.open opens files without reading them",
     "save": "jask.save writes arrays of any size",
     "savez": "jask.save({path: x, ...}) writes several arrays in one set of passes",
-    "ufunc": "a type of functions, not of arrays",
-    "vectorize": "makes a function; jask.lift(jax.numpy.vectorize(f)) runs it",
 }
 """Names of `jax.numpy` that jask does not have, each with its reason."""

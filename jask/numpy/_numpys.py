@@ -1,7 +1,8 @@
 """What NumPy's own functions do with a DiskArray.
 
 1. A ufunc, `numpy.exp(x)`, is the function of the same name of `jask.numpy`, and lazy.
-2. `numpy.add.reduce(x)` is a sum, and so on.
+2. `numpy.add.reduce(x)` is a sum, and so on; `accumulate`, `outer` and `reduceat` are
+   the methods of the function's namesake.
 3. With `out=`, an array in memory, it is evaluated into it: `a += x`.
 4. A reduction, `numpy.sum(x)`, calls the method, with `out=None`.
 
@@ -63,7 +64,11 @@ def _namesake(function: Any, method: str) -> Callable[..., Any] | None:
     if getattr(np, name, None) is not function:
         return None
     names = {"__call__": name, "reduce": REDUCTIONS.get(name)}
-    return getattr(namespace, names.get(method) or "", None)
+    found: Callable[..., Any] | None = getattr(namespace, names.get(method) or "", None)
+    if found is None and method != "at":  # which changes an array in place
+        own = getattr(namespace, name, None)
+        found = getattr(own, method, None) if isinstance(own, namespace.ufunc) else None
+    return found
 
 
 def _into(name: str, out: tuple[Any, ...], result: Any) -> Any:

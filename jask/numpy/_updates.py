@@ -75,7 +75,7 @@ def scattered(
     *,
     key: tuple[Any, ...],
     method: str,
-    options: tuple[tuple[str, Any], ...],
+    options: tuple[tuple[str, Any], ...] = (),
 ) -> Value:
     """Return `x` updated at index arrays."""
     if method in ("set", "min", "max"):
@@ -84,7 +84,12 @@ def scattered(
 
 
 def applied(
-    x: Value, arrays: tuple[Value, ...], *, key: tuple[Any, ...], function: Any
+    x: Value,
+    arrays: tuple[Value, ...],
+    *,
+    key: tuple[Any, ...],
+    function: Any,
+    options: tuple[tuple[str, Any], ...] = (),
 ) -> Value:
     """Return `x` with a function applied to the elements at a key."""
-    return x.at[full_key(key, arrays)].apply(function)
+    return x.at[full_key(key, arrays)].apply(function, **dict(options))

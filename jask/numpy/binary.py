@@ -5,21 +5,27 @@ operators of DiskArray are these same functions, so they cannot differ.
 """
 
 from functools import partial
+from typing import Any
 
 import jax.numpy as jnp
 
 from jask.numpy import _kernels, _table
+from jask.numpy.ufuncs import doctests, ufunc
 
 _binary = partial(_table.binary, module=__name__)
+
+
+def _ufunc(*row: Any) -> ufunc:
+    """Return a function that has methods: `add.reduce`."""
+    return ufunc.of(_binary(*row))
+
 
 FLOAT = "floating or complex, integers become the default float"
 REAL = "real floating, integers become the default float"
 PROMOTED = "the promoted dtype"
 BOOL = "bool"
 
-add = _binary(
-    "add", jnp.add, "Sum", PROMOTED, "2, [1, 4] -> Array([3, 6], dtype=int32)"
-)
+add = _ufunc("add", jnp.add, "Sum", PROMOTED, "2, [1, 4] -> Array([3, 6], dtype=int32)")
 atan2 = _binary(
     "atan2",
     jnp.atan2,
@@ -27,7 +33,7 @@ atan2 = _binary(
     REAL,
     "1.0, [1.0, -1.0] -> Array([0.7853982, 2.3561945], dtype=float32)",
 )
-bitwise_and = _binary(
+bitwise_and = _ufunc(
     "bitwise_and",
     jnp.bitwise_and,
     "Bits set in both",
@@ -41,7 +47,7 @@ bitwise_left_shift = _binary(
     PROMOTED,
     "1, [3, 4] -> Array([ 8, 16], dtype=int32)",
 )
-bitwise_or = _binary(
+bitwise_or = _ufunc(
     "bitwise_or",
     jnp.bitwise_or,
     "Bits set in either",
@@ -55,7 +61,7 @@ bitwise_right_shift = _binary(
     PROMOTED,
     "64, [3, 4] -> Array([8, 4], dtype=int32)",
 )
-bitwise_xor = _binary(
+bitwise_xor = _ufunc(
     "bitwise_xor",
     jnp.bitwise_xor,
     "Bits set in one only",
@@ -125,49 +131,49 @@ less_equal = _binary(
     BOOL,
     "2, [2, 1] -> Array([ True, False], dtype=bool)",
 )
-logaddexp = _binary(
+logaddexp = _ufunc(
     "logaddexp",
     jnp.logaddexp,
     "Logarithm of the sum of exponentials",
     REAL,
     "0.0, [0.0, 1.0] -> Array([0.6931472, 1.3132617], dtype=float32)",
 )
-logical_and = _binary(
+logical_and = _ufunc(
     "logical_and",
     jnp.logical_and,
     "Whether both are true",
     BOOL,
     "True, [True, False] -> Array([ True, False], dtype=bool)",
 )
-logical_or = _binary(
+logical_or = _ufunc(
     "logical_or",
     jnp.logical_or,
     "Whether either is true",
     BOOL,
     "False, [True, False] -> Array([ True, False], dtype=bool)",
 )
-logical_xor = _binary(
+logical_xor = _ufunc(
     "logical_xor",
     jnp.logical_xor,
     "Whether one only is true",
     BOOL,
     "True, [True, False] -> Array([False,  True], dtype=bool)",
 )
-maximum = _binary(
+maximum = _ufunc(
     "maximum",
     jnp.maximum,
     "The greater; NaN if either is",
     PROMOTED,
     "2, [1, 3] -> Array([2, 3], dtype=int32)",
 )
-minimum = _binary(
+minimum = _ufunc(
     "minimum",
     jnp.minimum,
     "The lesser; NaN if either is",
     PROMOTED,
     "2, [1, 3] -> Array([1, 2], dtype=int32)",
 )
-multiply = _binary(
+multiply = _ufunc(
     "multiply",
     jnp.multiply,
     "Product",
@@ -195,13 +201,15 @@ remainder = _binary(
     PROMOTED,
     "7, [3, -3] -> Array([ 1, -2], dtype=int32)",
 )
-subtract = _binary(
+subtract = _ufunc(
     "subtract",
     jnp.subtract,
     "Difference",
     PROMOTED,
     "2, [1, 3] -> Array([ 1, -1], dtype=int32)",
 )
+
+__test__ = doctests(globals())
 
 __all__ = [
     "add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or",

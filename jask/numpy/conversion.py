@@ -6,6 +6,7 @@ mappings of files, which are read where they are. Other libraries' arrays come t
 DLPack; nested lists become NumPy arrays first.
 """
 
+import operator
 from itertools import batched, chain
 from typing import Any
 
@@ -29,13 +30,16 @@ from jask.numpy._table import (
     default_dtype,
     dtype_or_none,
     is_wide,
+    ndim_of,
 )
+from jask.numpy.manipulation import reshape
 
 
 def asarray(
     obj: Any,
     /,
     dtype: Any = None,
+    order: str | None = None,
     *,
     device: Any = None,
     copy: bool | None = None,
@@ -51,6 +55,8 @@ def asarray(
     dtype : dtype, optional
         The dtype of the result; default: that of `obj`, or JAX's default for Python
         numbers.
+    order : {"C", "K", "A"}, optional
+        For compatibility; arrays have one layout.
     device : device, optional
         Must be the one device there is.
     copy : bool, optional
@@ -70,6 +76,7 @@ def asarray(
            [3, 4]], dtype=int32)
     """
     check_device("asarray", device)
+    _check_order("asarray", order)
     target = dtype_or_none(dtype)
     if copy is False and not (is_disk(obj) or isinstance(obj, jax.Array)):
         msg = f"asarray: a {type(obj).__name__} must be copied; copy=False was given."
@@ -85,7 +92,15 @@ def asarray(
     )
 
 
-def array(object: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Any = None,
+) -> Array:
     """Make an array; `asarray` by NumPy's older name.
 
     Parameters
@@ -96,6 +111,12 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
         The dtype of the result.
     copy : bool, optional
         As for `asarray`.
+    order : {"C", "K", "A"}, optional
+        For compatibility; arrays have one layout.
+    ndmin : int
+        The least number of axes; those that are missing come first, with length one.
+    device : device, optional
+        Must be the one device there is.
 
     Returns
     -------
@@ -106,10 +127,22 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
     --------
     >>> import jask
     >>> import jask.numpy as jnp
-    >>> jask.materialize(jnp.array([1.5, 2.5]))
-    Array([1.5, 2.5], dtype=float32)
+    >>> jask.materialize(jnp.array([1.5, 2.5], ndmin=2))
+    Array([[1.5, 2.5]], dtype=float32)
     """
-    return asarray(object, dtype, copy=copy)
+    check_device("array", device)
+    _check_order("array", order)
+    made = asarray(object, dtype, copy=copy)
+    missing = operator.index(ndmin) - ndim_of(made)
+    return reshape(made, (1,) * missing + made.shape) if missing > 0 else made
+
+
+def _check_order(name: str, order: str | None) -> None:
+    """Raise for an order in memory that arrays cannot have, as `jax.numpy` does."""
+    if order in (None, "C", "K", "A"):
+        return
+    msg = f"{name}: the order must be 'C', 'K', 'A' or None; got {order!r}."
+    raise NotImplementedError(msg) if order == "F" else ValueError(msg)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:

@@ -183,14 +183,8 @@ def isdtype(dtype: Any, kind: Any) -> Any:
     return found == np.dtype(kind)
 
 
-def _full_promotion(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the promoted dtype as with 64-bit types on."""
-    with jax.enable_x64(True):  # noqa: FBT003 - JAX's signature
-        return np.dtype(jnp.result_type(*dtypes))
-
-
-def can_cast(from_: Any, to: Any, /) -> Any:
-    """Whether values convert without loss of kind or range, by the promotion rules.
+def can_cast(from_: Any, to: Any, /, casting: str = "safe") -> Any:
+    """Whether values convert under a rule of casting.
 
     Parameters
     ----------
@@ -198,11 +192,13 @@ def can_cast(from_: Any, to: Any, /) -> Any:
         What to convert.
     to : dtype
         The target.
+    casting : {"no", "equiv", "safe", "same_kind", "unsafe"}
+        What may be lost: nothing ("safe"), precision ("same_kind"), ...; as in NumPy.
 
     Returns
     -------
     bool
-        Whether promoting both gives `to`.
+        Whether they do.
 
     Examples
     --------
@@ -210,8 +206,8 @@ def can_cast(from_: Any, to: Any, /) -> Any:
     >>> jnp.can_cast(jnp.int8, jnp.int16), jnp.can_cast(jnp.int16, jnp.uint16)
     (True, False)
     """
-    target = _dtype_of(to)
-    return _full_promotion(_dtype_of(from_), target) == target
+    rule: Any = casting
+    return builtins.bool(np.can_cast(_dtype_of(from_), _dtype_of(to), rule))
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:

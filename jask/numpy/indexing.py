@@ -45,9 +45,9 @@ from jask.numpy._table import (
 from jask.numpy.manipulation import broadcast_to, ravel
 
 
-def getitem(x: Array, key: Any) -> Array:
-    """Return `x[key]`."""
-    parsed = _keys.parse(shape_of(x), key)
+def getitem(x: Array, key: Any, **options: Any) -> Array:
+    """Return `x[key]`; `options` are those of a gather."""
+    parsed = _parsed(x, key, options)
     if parsed.is_basic:
         return _slice(x, parsed)
     if len(parsed.arrays) == 1 and any(map(_is_single, parsed.masks)):
@@ -55,7 +55,7 @@ def getitem(x: Array, key: Any) -> Array:
     if len(parsed.arrays) == 1 and _leading(parsed) and not is_traced(x):
         return masked(x, parsed.masks[0])
     parsed = without_masks(parsed)
-    known = _chosen(x, parsed)
+    known = None if options else _chosen(x, parsed)
     if known is not None:
         return to_disk(known)
     slicing, left = _keys.split(parsed)
@@ -67,7 +67,23 @@ def getitem(x: Array, key: Any) -> Array:
         name="getitem",
         wide=True,
         key=left,
+        **_frozen(options),
     )
+
+
+def _parsed(x: Array, key: Any, options: dict[str, Any]) -> Key:
+    """Return a key made plain; with a mode, indices may be out of range."""
+    return _keys.parse(
+        shape_of(x),
+        key,
+        checked=options.get("mode") is None,
+        wrap=options.get("wrap_negative_indices", True),
+    )
+
+
+def _frozen(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a gather or scatter as one static argument, if any."""
+    return {"options": tuple(sorted(options.items()))} if options else {}
 
 
 MOST_CHOSEN = 1 << 22
@@ -154,7 +170,7 @@ def _is_single(entry: Any) -> bool:
 
 def update(x: Array, key: Any, values: Operand, method: str, **options: Any) -> Array:
     """Return `x` with the elements at `key` set, added to, multiplied, ..."""
-    parsed = _keys.parse(shape_of(x), key)
+    parsed = _parsed(x, key, options)
     value = check_operand(f"at[...].{method}", values)
     masks = parsed.masks
     if parsed.is_basic:
@@ -189,7 +205,7 @@ def update(x: Array, key: Any, values: Operand, method: str, **options: Any) -> 
         wide=True,
         key=_keys.frozen(parsed),
         method=method,
-        options=tuple(sorted(options.items())),
+        **_frozen(options),
     )
 
 
@@ -226,9 +242,9 @@ def _leading(key: Key) -> bool:
     )
 
 
-def update_with(x: Array, key: Any, function: Any) -> Array:
+def update_with(x: Array, key: Any, function: Any, **options: Any) -> Array:
     """Return `x` with a function applied to the elements at `key`."""
-    parsed = without_masks(_keys.parse(shape_of(x), key))
+    parsed = without_masks(_parsed(x, key, options))
     return call(
         _updates.applied,
         x,
@@ -237,6 +253,7 @@ def update_with(x: Array, key: Any, function: Any) -> Array:
         wide=True,
         key=_keys.frozen(parsed),
         function=function,
+        **_frozen(options),
     )
 
 
@@ -260,63 +277,87 @@ class At:
 
 
 class AtKey:
-    """A place in an array; each method returns a new array."""
+    """A place in an array; each method returns a new array.
+
+    Each takes, by name, what the methods of `jax.numpy` take: `mode` says what becomes
+    of indices out of range (an IndexError unless it is given, where they are known),
+    `wrap_negative_indices` whether those below zero count from the end,
+    `indices_are_sorted` and `unique_indices` are hints.
+    """
 
     def __init__(self, x: Array, key: Any) -> None:
         self._x = x
         self._key = key
 
-    def get(self, **options: Any) -> Array:
-        """Return the elements."""
-        _only_hints(options)
-        return getitem(self._x, self._key)
+    def get(self, *, fill_value: Any = None, **options: Any) -> Array:
+        """Return the elements; `fill_value` for mode="fill"."""
+        kept = _options(options)
+        if fill_value is not None:
+            kept["fill_value"] = fill_value
+        return getitem(self._x, self._key, **kept)
 
     def set(self, values: Operand, **options: Any) -> Array:
         """Return the array with the elements replaced."""
-        return update(self._x, self._key, values, "set", **options)
+        return self._updated("set", values, options)
 
     def add(self, values: Operand, **options: Any) -> Array:
         """Return the array with values added to the elements."""
-        return update(self._x, self._key, values, "add", **options)
+        return self._updated("add", values, options)
 
     def subtract(self, values: Operand, **options: Any) -> Array:
         """Return the array with values subtracted from the elements."""
-        return update(self._x, self._key, values, "subtract", **options)
+        return self._updated("subtract", values, options)
 
     def multiply(self, values: Operand, **options: Any) -> Array:
         """Return the array with the elements multiplied by values."""
-        return update(self._x, self._key, values, "multiply", **options)
+        return self._updated("multiply", values, options)
 
     mul = multiply
 
     def divide(self, values: Operand, **options: Any) -> Array:
         """Return the array with the elements divided by values."""
-        return update(self._x, self._key, values, "divide", **options)
+        return self._updated("divide", values, options)
 
     def power(self, values: Operand, **options: Any) -> Array:
         """Return the array with the elements raised to powers."""
-        return update(self._x, self._key, values, "power", **options)
+        return self._updated("power", values, options)
 
     def min(self, values: Operand, **options: Any) -> Array:
         """Return the array with the elements limited from above."""
-        return update(self._x, self._key, values, "min", **options)
+        return self._updated("min", values, options)
 
     def max(self, values: Operand, **options: Any) -> Array:
         """Return the array with the elements limited from below."""
-        return update(self._x, self._key, values, "max", **options)
+        return self._updated("max", values, options)
 
     def apply(self, function: Any, **options: Any) -> Array:
         """Return the array with a function applied to the elements."""
-        _only_hints(options)
-        return update_with(self._x, self._key, function)
+        return update_with(self._x, self._key, function, **_options(options))
+
+    def _updated(self, method: str, values: Operand, options: dict[str, Any]) -> Array:
+        return update(self._x, self._key, values, method, **_options(options))
 
 
-def _only_hints(options: dict[str, Any]) -> None:
-    """Raise TypeError for options that would change the result."""
-    for name in options:
-        if name not in ("indices_are_sorted", "unique_indices"):
-            msg = f"at[...]: the option {name} is not supported here."
+MODES = ("clip", "drop", "fill", "promise_in_bounds")
+"""What may become of indices out of range."""
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return options of a gather or scatter without those that say nothing."""
+    defaults = {
+        "indices_are_sorted": False,
+        "unique_indices": False,
+        "mode": None,
+        "wrap_negative_indices": True,
+    }
+    for name in given:
+        if name not in defaults:
+            msg = f"at[...]: the option must be one of {list(defaults)}; got {name!r}."
             raise TypeError(msg)
+    if given.get("mode") not in (None, *MODES):
+        msg = f"at[...]: the mode must be one of {MODES}; got {given['mode']!r}."
+        raise ValueError(msg)
+    return {k: v for k, v in given.items() if v is not defaults[k]}
 
 
 def take(
@@ -387,6 +428,7 @@ def take_along_axis(
     *,
     mode: str | None = None,
     fill_value: Any = None,
+    wrap_negative_indices: bool = True,
 ) -> Array:
     """Elements at positions along an axis that differ from lane to lane.
 
@@ -402,6 +444,8 @@ def take_along_axis(
         What is done with positions out of range, as for `take`.
     fill_value : scalar, optional
         For "fill".
+    wrap_negative_indices : bool
+        False: negative positions do not count from the end, but are out of range.
 
     Returns
     -------
@@ -421,8 +465,12 @@ def take_along_axis(
     where = axis_index(0 if axis is None else axis, ndim_of(value))
     positions = _integers("take_along_axis", indices)
     if mode is None:
-        _check_known(positions, shape_of(value)[where], where)
+        _check_known(
+            positions, shape_of(value)[where], where, wrap=wrap_negative_indices
+        )
     options = {"axis": where, "mode": mode, "fill_value": fill_value}
+    if not wrap_negative_indices:
+        options["wrap_negative_indices"] = False
     return call(
         jnp.take_along_axis,
         value,
@@ -443,13 +491,15 @@ def _integers(name: str, indices: Operand) -> Operand:
     return found
 
 
-def _check_known(indices: Operand, length: int, axis: int) -> None:
+def _check_known(
+    indices: Operand, length: int, axis: int, *, wrap: bool = True
+) -> None:
     """Raise IndexError where indices are in memory and out of range."""
     known = indices if isinstance(indices, int) else in_memory_value(indices)
     if known is None or np.size(known) == 0:
         return
     low, high = int(np.min(known)), int(np.max(known))
-    if low < -length or high >= length:
+    if low < (-length if wrap else 0) or high >= length:
         worst = high if high >= length else low
         msg = f"index {worst} is out of bounds for axis {axis} of length {length}."
         raise IndexError(msg)

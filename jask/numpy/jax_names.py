@@ -10,8 +10,18 @@ from functools import partial
 
 import jax.numpy as jnp
 
-from jask.numpy import _checked, _lift, _select, binary, elementwise, statistical, unary
+from jask.numpy import (
+    _checked,
+    _lift,
+    _select,
+    _table,
+    binary,
+    elementwise,
+    statistical,
+    unary,
+)
 from jask.numpy._engine import DiskArray
+from jask.numpy.ufuncs import doctests, ufunc
 
 _lifted = partial(_lift.lifted, module=__name__)
 _evaluated = partial(_lift.evaluated, module=__name__)
@@ -169,7 +179,16 @@ kron = _lifted(jnp.kron)
 lcm = _lifted(jnp.lcm)
 ldexp = _lifted(jnp.ldexp)
 lexsort = _indices(jnp.lexsort)
-logaddexp2 = _lifted(jnp.logaddexp2)
+logaddexp2 = ufunc.of(
+    _table.binary(
+        "logaddexp2",
+        jnp.logaddexp2,
+        "Logarithm to base 2 of the sum of powers of 2",
+        binary.REAL,
+        "0.0, [0.0, 1.0] -> Array([1.       , 1.5849625], dtype=float32)",
+        module=__name__,
+    )
+)
 logspace = _lifted(jnp.logspace)
 matvec = _lifted(jnp.matvec)
 median = _lifted(jnp.median)
@@ -262,6 +281,7 @@ mgrid = _lift.IndexMaker(jnp.mgrid)
 ogrid = _lift.IndexMaker(jnp.ogrid)
 r_ = _lift.IndexMaker(jnp.r_)
 
+__test__ = doctests(globals())
 
 __all__ = [
     "ComplexWarning", "absolute", "allclose", "amax", "amin", "angle", "append",

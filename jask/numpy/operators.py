@@ -5,11 +5,12 @@ Each is the function of the same meaning: an operator and its function cannot di
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from jask._jax import divert_operators
 from jask.hijax.type import attach_method, attach_operator, attach_property
 from jask.numpy import (
+    _kernels,
     binary,
     dtypes,
     elementwise,
@@ -26,7 +27,17 @@ from jask.numpy import (
 )
 from jask.numpy._engine import fetch, is_disk, is_traced, rebind
 from jask.numpy._numpys import ufunc, without_out
-from jask.numpy._table import DEVICE, Array, is_array
+from jask.numpy._table import (
+    DEVICE,
+    Array,
+    call,
+    check_operand,
+    dtype_or_none,
+    is_array,
+    is_wide,
+    ndim_of,
+    shape_of,
+)
 
 type Method = Callable[..., Any]
 
@@ -89,6 +100,15 @@ def _reflected(function: Method) -> Method:
     return method
 
 
+def _alone(function: Method) -> Method:
+    """Return the method of `op x`: a ufunc is no method."""
+
+    def method(self: Array) -> Any:
+        return function(self)
+
+    return method
+
+
 def _divmod(x: Array, y: Any) -> tuple[Array, Array]:
     """Return the floor of the quotient and the remainder."""
     return binary.floor_divide(x, y), binary.remainder(x, y)
@@ -119,6 +139,18 @@ def _unpacked(given: tuple[Any, ...]) -> Any:
 def clip(self: Array, min: Any = None, max: Any = None) -> Array:
     """Return the values limited to [min, max]."""
     return elementwise.clip(self, min, max)
+
+
+def compress(
+    self: Array,
+    condition: Any,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: Any = 0,
+) -> Array:
+    """Return the parts along an axis where a condition holds."""
+    return jax_names.compress(condition, self, axis, size=size, fill_value=fill_value)
 
 
 def setitem(self: Array, key: Any, value: Any) -> None:
@@ -181,13 +213,45 @@ def tolist(self: Array) -> Any:
     return fetch("tolist", self)[0].tolist()
 
 
+def tobytes(self: Array, order: Literal["C", "F", "A", "K"] = "C") -> bytes:
+    """Evaluate; return the bytes of the elements, in row-major order by default."""
+    found: bytes = fetch("tobytes", self)[0].tobytes(order)
+    return found
+
+
+def view(self: Array, dtype: Any = None, type: None = None) -> Array:
+    """Return the same bits as elements of another dtype; the last axis follows."""
+    if type is not None:
+        msg = f"view: the type must be None; got {type!r}."
+        raise NotImplementedError(msg)
+    target = dtype_or_none(dtype) or self.dtype
+    wide = is_wide(target)
+    return call(_kernels.view, self, name="view", wide=wide, dtype=target)
+
+
+def byteswap(self: Array) -> Array:
+    """Return the elements with their bytes in the other order."""
+    return call(_kernels.byteswap, self, name="byteswap")
+
+
+def contains(self: Array, value: Any) -> Array:
+    """Return whether an array of one axis has an element of this value."""
+    if ndim_of(self) != 1 or shape_of(check_operand("in", value)):
+        msg = (
+            "`value in x` looks for one number in an array of one axis; got shapes "
+            f"{shape_of(value)} and {shape_of(self)}. See jask.numpy.isin."
+        )
+        raise ValueError(msg)
+    return utility.any(binary.equal(self, value))
+
+
 NUMPYS: dict[str, Method] = {
     "all": utility.all,
     "any": utility.any,
     "argmax": searching.argmax,
     "argmin": searching.argmin,
     "clip": clip,
-    "compress": jax_names.compress,
+    "compress": compress,
     "cumprod": jax_names.cumprod,
     "cumsum": jax_names.cumsum,
     "max": statistical.max,
@@ -207,6 +271,8 @@ METHODS: dict[str, Method] = {
     "argpartition": jax_names.argpartition,
     "argsort": sorting.argsort,
     "astype": astype,
+    "byteswap": byteswap,
+    "choose": jax_names.choose,
     "conj": unary.conj,
     "conjugate": unary.conj,
     "copy": jax_names.copy,
@@ -224,7 +290,9 @@ METHODS: dict[str, Method] = {
     "take": indexing.take,
     "to_device": to_device,
     "tolist": tolist,
+    "tobytes": tobytes,
     "transpose": transpose,
+    "view": view,
     "__array_namespace__": array_namespace,
     "__dlpack__": dlpack,
     "__dlpack_device__": dlpack_device,
@@ -239,6 +307,7 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "itemsize": lambda x: x.dtype.itemsize,
     "mT": linear.matrix_transpose,
     "real": unary.real,
+    "weak_type": lambda _: False,
 }
 """Properties, as jax.Array has them."""
 
@@ -263,12 +332,13 @@ def attach() -> None:
         attach_operator(f"__{name}__", _forward(function))
     divert_operators(is_disk, _met_on_the_right())
     for name, function in UNARY.items():
-        attach_operator(f"__{name}__", function)
+        attach_operator(f"__{name}__", _alone(function))
     attach_operator("__divmod__", _forward(_divmod))
     attach_operator("__rdivmod__", _reflected(_divmod))
     attach_operator("__round__", lambda x, n=0: elementwise.round(x, n))
     attach_operator("__getitem__", indexing.getitem)
     attach_operator("__setitem__", setitem)
+    attach_operator("__contains__", contains)
     attach_operator("__array_ufunc__", ufunc)
     for name, function in METHODS.items():
         attach_method(name, function)

@@ -173,6 +173,8 @@ def searchsorted(
     /,
     side: str = "left",
     sorter: Operand = None,
+    *,
+    method: str = "scan",
 ) -> Array:
     """Where each of `x2` would be inserted to keep `x1` sorted.
 
@@ -186,12 +188,16 @@ def searchsorted(
         Before or behind equal elements.
     sorter : array, optional
         Indices that sort `x1`.
+    method : {"scan", "scan_unrolled", "compare_all", "sort"}
+        How to look: by halves ("scan": unless comparing is faster), by comparing with
+        every element, or by sorting both.
 
     Returns
     -------
     array
         The shape of `x2`; int64. Streams `x2`; `x1` must fit the memory budget, unless
-        it has over 2**20 elements and `x1.size * x2.size` is at most 2**27.
+        it has over 2**20 elements and `x1.size * x2.size` is at most 2**27, or all are
+        compared.
 
     Examples
     --------
@@ -207,9 +213,17 @@ def searchsorted(
     if len(shape_of(x1)) != 1:
         msg = f"searchsorted: x1 must have one axis; got shape {shape_of(x1)}."
         raise ValueError(msg)
+    if method not in _METHODS:
+        msg = f"searchsorted: the method must be one of {_METHODS}; got {method!r}."
+        raise ValueError(msg)
+    options = {"side": side, "method": method}
     return call(
-        _kernels.searchsorted, x1, x2, sorter, name="searchsorted", wide=True, side=side
+        _kernels.searchsorted, x1, x2, sorter, name="searchsorted", wide=True, **options
     )
+
+
+_METHODS = ("scan", "scan_unrolled", "compare_all", "sort")
+"""How `searchsorted` may look."""
 
 
 __all__ = [

@@ -220,7 +220,15 @@ def unique_values(
     return _unique("unique_values", x, size, fill_value).values
 
 
-def isin(x1: Operand, x2: Operand, /, *, invert: Any = False) -> Array:
+def isin(
+    x1: Operand,
+    x2: Operand,
+    /,
+    assume_unique: Any = False,  # noqa: FBT002 - jax.numpy's signature
+    invert: Any = False,  # noqa: FBT002 - the same
+    *,
+    method: str = "auto",
+) -> Array:
     """Whether each element of `x1` is among the elements of `x2`.
 
     Parameters
@@ -228,9 +236,15 @@ def isin(x1: Operand, x2: Operand, /, *, invert: Any = False) -> Array:
     x1 : array or scalar
         What to look for.
     x2 : array or scalar
-        Where to look, compared with every element: meant for short lists.
+        Where to look.
+    assume_unique : bool
+        For compatibility; a hint.
     invert : bool
         Whether it is not.
+    method : {"auto", "compare_all", "binary_search", "sort"}
+        "compare_all": with every element of `x2`, which streams; the other two: `x2`
+        is sorted, and must fit the memory budget. "auto": the latter, unless `x2` has
+        over 2**20 elements or few.
 
     Returns
     -------
@@ -245,7 +259,17 @@ def isin(x1: Operand, x2: Operand, /, *, invert: Any = False) -> Array:
     >>> jask.materialize(jnp.isin(jnp.asarray([1, 2, 3]), jnp.asarray([2, 9])))
     Array([False,  True, False], dtype=bool)
     """
-    return call(_kernels.isin, x1, x2, name="isin", invert=invert is True)
+    del assume_unique
+    if method not in _METHODS:
+        msg = f"isin: the method must be one of {_METHODS}; got {method!r}."
+        raise ValueError(msg)
+    return call(
+        _kernels.isin, x1, x2, name="isin", invert=invert is True, method=method
+    )
+
+
+_METHODS = ("auto", "compare_all", "binary_search", "sort")
+"""How `isin` may look."""
 
 
 __all__ = [

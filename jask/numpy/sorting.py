@@ -6,6 +6,7 @@ from jask.numpy import _kernels
 from jask.numpy._table import (
     Array,
     Operand,
+    as_dtype,
     axis_index,
     call,
     check_operand,
@@ -18,6 +19,8 @@ def sort(
     /,
     axis: int | None = -1,
     *,
+    kind: None = None,
+    order: None = None,
     descending: Any = False,
     stable: Any = True,
 ) -> Array:
@@ -29,6 +32,8 @@ def sort(
         At least one axis.
     axis : int or None
         Where to sort; None: all elements, as one line.
+    kind, order : None
+        For compatibility; anything else is a TypeError.
     descending : bool
         Largest first.
     stable : bool
@@ -48,6 +53,7 @@ def sort(
     Array([1, 4, 7], dtype=int32)
     """
     del stable
+    _check_none("sort", kind=kind, order=order)
     where = _where("sort", axis, x)
     return call(
         _kernels.sort, x, name="sort", axis=where, descending=descending is True
@@ -59,8 +65,11 @@ def argsort(
     /,
     axis: int | None = -1,
     *,
+    kind: None = None,
+    order: None = None,
     descending: Any = False,
     stable: Any = True,
+    dtype: Any = None,
 ) -> Array:
     """Return indices that sort an axis; equal elements keep their order.
 
@@ -70,16 +79,20 @@ def argsort(
         At least one axis.
     axis : int or None
         Where to sort; None: all elements, as one line.
+    kind, order : None
+        For compatibility; anything else is a TypeError.
     descending : bool
         Largest first; equal elements keep their order all the same.
     stable : bool
         For compatibility; sorts are stable always.
+    dtype : dtype, optional
+        Of the indices; default: int64.
 
     Returns
     -------
     array
-        The shape of `x`; int64. An axis that does not fit memory is sorted in scratch,
-        in two readings and writings.
+        The shape of `x`; int64, unless `dtype` is given. An axis that does not fit
+        memory is sorted in scratch, in two readings and writings.
 
     Examples
     --------
@@ -90,8 +103,20 @@ def argsort(
     [1, 0, 2]
     """
     del stable
-    options = {"axis": _where("argsort", axis, x), "descending": descending is True}
+    _check_none("argsort", kind=kind, order=order)
+    options: dict[str, Any] = {"axis": _where("argsort", axis, x)}
+    options["descending"] = descending is True
+    if dtype is not None:
+        options["dtype"] = as_dtype(dtype)
     return call(_kernels.argsort, x, name="argsort", wide=True, **options)
+
+
+def _check_none(name: str, **options: Any) -> None:
+    """Raise TypeError for options of NumPy's that `jax.numpy` refuses too."""
+    for key, value in options.items():
+        if value is not None:
+            msg = f"{name}: {key} must be None, sorts are stable; got {value!r}."
+            raise TypeError(msg)
 
 
 def _where(name: str, axis: int | None, x: Operand) -> int | None:

@@ -8,6 +8,7 @@ from functools import partial
 import jax.numpy as jnp
 
 from jask.numpy import _special, _table
+from jask.numpy.ufuncs import doctests, ufunc
 
 _unary = partial(_table.unary, module=__name__)
 
@@ -183,12 +184,14 @@ logical_not = _unary(
     BOOL,
     "[True, False] -> Array([False,  True], dtype=bool)",
 )
-negative = _unary(
-    "negative",
-    jnp.negative,
-    "The negative",
-    SAME,
-    "[1.0, -2.0] -> Array([-1.,  2.], dtype=float32)",
+negative = ufunc.of(
+    _unary(
+        "negative",
+        jnp.negative,
+        "The negative",
+        SAME,
+        "[1.0, -2.0] -> Array([-1.,  2.], dtype=float32)",
+    )
 )
 positive = _unary(
     "positive",
@@ -270,6 +273,8 @@ trunc = _unary(
     SAME,
     "[-1.5, 1.2] -> Array([-1.,  1.], dtype=float32)",
 )
+
+__test__ = doctests(globals())
 
 __all__ = [
     "abs",

@@ -16,11 +16,16 @@ A = np.asarray([[3.0, 1.0, 2.0], [8.0, 5.0, 4.0]], np.float32)
 V = np.asarray([3.0, 1.0, 2.0, 2.0], np.float32)
 I = np.asarray([[0, 2, 1], [1, 1, 0]], np.int32)  # noqa: E741 (indices)
 J = np.asarray([0, 2, 1, 1], np.int32)
+LINE = np.asarray([*range(0, 600, 2), np.nan, np.inf], np.float32)[::-1][:300]
 BYTES = np.asarray([100, 50, 7], np.int8)
 
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "sort, no axis": lambda xp, on: xp.sort(on(A), axis=None),
     "argsort, no axis": lambda xp, on: xp.argsort(on(A), axis=None),
+    "argsort, dtype": lambda xp, on: xp.argsort(on(A), dtype=np.int16),
+    "array, ndmin": lambda xp, on: xp.array(on(A), ndmin=4),
+    "array, enough axes": lambda xp, on: xp.array(on(A), ndmin=1, order="K"),
+    "asarray, order": lambda xp, on: xp.asarray(on(A), None, "K"),
     "choose": lambda xp, on: xp.choose(on(I), [on(V[:3]), on(A), on(V[1:])]),
     "choose from an array": lambda xp, on: xp.choose(on(I), on(np.stack([V[:3]] * 3))),
     "choose, clip": lambda xp, on: xp.choose(on(I * 9), [on(A), on(A)], mode="clip"),
@@ -30,6 +35,19 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "delete a slice": lambda xp, on: xp.delete(on(A), slice(0, 2), axis=1),
     "delete one": lambda xp, on: xp.delete(on(V), 1),
     "fill_diagonal": lambda xp, on: xp.fill_diagonal(on(A), 9.0, inplace=False),
+    "isin, compare_all": lambda xp, on: xp.isin(on(A), on(V), method="compare_all"),
+    "isin, binary_search": lambda xp, on: xp.isin(
+        on(A), on(V), invert=True, method="binary_search"
+    ),
+    "isin, sort": lambda xp, on: xp.isin(on(A), on(V[:0]), True, method="sort"),
+    "isin, many": lambda xp, on: xp.isin(
+        on(LINE), on((LINE * 7).reshape(30, 10)), False, True
+    ),
+    "isin, bytes": lambda xp, on: xp.isin(
+        on(np.asarray([0, 255], np.uint8)),
+        on(np.asarray([7, 9], np.uint8)),
+        method="binary_search",
+    ),
     "prod of bytes": lambda xp, on: xp.prod(on(BYTES), promote_integers=False),
     "put": lambda xp, on: xp.put(on(V), on(J), 9.0, inplace=False),
     "ravel, F": lambda xp, on: xp.ravel(on(GRID), order="F"),
@@ -46,6 +64,12 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
         on(V), 2, total_repeat_length=5
     ),
     "reshape, F": lambda xp, on: xp.reshape(on(GRID), (4, -1, 2), order="F"),
+    **{
+        f"searchsorted, {m}": lambda xp, on, m=m: xp.searchsorted(
+            on(np.sort(LINE)), on(A), "right", method=m
+        ).astype("int64")
+        for m in ("scan", "scan_unrolled", "sort", "compare_all")
+    },
     "std about a mean": lambda xp, on: xp.std(
         on(A), axis=0, mean=on(np.ones((1, 3), np.float32)), keepdims=True
     ),
@@ -60,6 +84,9 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "take, fill": lambda xp, on: xp.take(on(V), on(J + 3), mode="fill", fill_value=7),
     "take_along_axis, fill": lambda xp, on: xp.take_along_axis(
         on(A), on(I * 2), axis=1, mode="fill", fill_value=3
+    ),
+    "take_along_axis, not wrapped": lambda xp, on: xp.take_along_axis(
+        on(A), on(I - 1), axis=1, mode="clip", wrap_negative_indices=False
     ),
     "var about a mean": lambda xp, on: xp.var(on(A), mean=2.5, where=on(A > 1)),
 }
@@ -107,3 +134,39 @@ def test_other_orders_are_row_major():
 def test_an_order_that_there_is_not_is_an_error():
     with pytest.raises(ValueError, match="must be 'C'"):
         jnp.reshape(disk(A), 6, order="Z")
+
+
+@pytest.mark.parametrize("casting", ["no", "equiv", "safe", "same_kind", "unsafe"])
+def test_what_may_be_cast_is_what_may_be_in_jax_numpy(casting: Any):
+    kinds = ["bool", "int8", "uint8", "int32", "int64", "float16", "bfloat16"]
+    kinds += ["float32", "complex64"]
+    for a in map(real.dtype, kinds):
+        for b in map(real.dtype, kinds):
+            expected = real.can_cast(a, b, casting=casting)
+            assert jnp.can_cast(disk(np.zeros(2, a)), b, casting) is expected, (a, b)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda x: jnp.isin(x, x, method="fast"), ValueError),
+        (lambda x: jnp.searchsorted(x[0], x, method="fast"), ValueError),
+        (lambda x: jnp.argsort(x, kind="mergesort"), TypeError),
+        (lambda x: jnp.sort(x, order=["f"]), TypeError),
+        (lambda x: jnp.array(x, order="F"), NotImplementedError),
+        (lambda x: jnp.asarray(x, order="Z"), ValueError),
+        (lambda x: jnp.array(x, device="tpu"), ValueError),
+        (lambda x: jnp.can_cast(x, x.dtype, "rough"), ValueError),
+    ],
+    ids=range(8),
+)
+def test_a_value_that_a_keyword_cannot_have_is_an_error(call: Any, error: Any):
+    with pytest.raises(error):
+        call(disk(A))
+
+
+def test_a_long_list_is_searched_by_halves():
+    x = disk(np.arange(3_000_000, dtype=np.float32))
+    with jask.config(memory_budget="100MB"):  # all pairs would be 2**40
+        found = int(jnp.sum(jnp.isin(x, x[::3])))
+    assert found == 1_000_000

@@ -13,6 +13,8 @@ import pytest
 
 import jask.numpy as jnp
 
+KINDS = (types.FunctionType, jnp.ufunc)
+
 OWN = {"Device", "ArrayAPIStrictFlags"}
 
 
@@ -74,6 +76,7 @@ def rows(table: dict[str, str]) -> dict[str, set[str]]:
 BY_POSITION = rows(
     {
         "axes": "tensordot linalg.tensordot fft.fftshift fft.ifftshift",
+        "invert": "isin",
         "axis": "all any argmax argmin argsort count_nonzero diff flip max mean min "
         "prod repeat roll sort stack std sum take take_along_axis var",
         "d": "fft.fftfreq fft.rfftfreq",
@@ -95,20 +98,24 @@ jax.numpy give them so."""
 
 BEYOND = rows(
     {
+        "assume_unique method": "isin",
+        "casting": "can_cast",
         "UPLO symmetrize_input": "linalg.eigh linalg.eigvalsh",
         "compute_uv hermitian subset_by_index": "linalg.svd",
         "ddof mean": "std var",
         "decimals": "round",
-        "dtype": "mean stack std var",
+        "dtype": "argsort mean stack std var",
         "hermitian rcond": "linalg.pinv",
         "hermitian tol": "linalg.matrix_rank",
         "initial": "max min prod sum",
-        "method": "linalg.slogdet",
+        "kind order": "argsort sort",
+        "method": "linalg.slogdet searchsorted",
         "mode fill_value": "take take_along_axis",
+        "wrap_negative_indices": "take_along_axis",
         "unique_indices indices_are_sorted": "take",
         "total_repeat_length": "repeat",
         "promote_integers": "prod sum",
-        "order": "reshape",
+        "order": "asarray reshape",
         "precision preferred_element_type": "matmul tensordot vecdot linalg.matmul "
         "linalg.tensordot linalg.vecdot",
         "retstep axis": "linspace",
@@ -199,7 +206,7 @@ def test_what_may_be_left_out_may_be_left_out_in_jax_numpy():
 
 def test_every_function_has_a_docstring_and_a_home():
     values = {n: getattr(jnp, n) for n in jnp.__all__}
-    own = {n: v for n, v in values.items() if isinstance(v, types.FunctionType)}
+    own = {n: v for n, v in values.items() if isinstance(v, KINDS)}
     foreign = {"issubdtype", "promote_types", "isscalar", "iterable"}
     printing = {"get_printoptions", "set_printoptions", "printoptions"}
     for name in own.keys() - foreign - printing:
@@ -214,7 +221,7 @@ def all_functions() -> dict[str, Any]:
         for name in module.__all__:
             value = getattr(module, name)
             ours = str(getattr(value, "__module__", "")).startswith("jask")
-            if isinstance(value, types.FunctionType) and ours:
+            if isinstance(value, KINDS) and ours:
                 found[prefix + name] = value
     return found
 
@@ -280,6 +287,59 @@ def test_a_summary_says_what_a_function_does():
 
 def test_out_is_not_a_parameter():
     assert "out" not in inspect.signature(jnp.sum).parameters
-    assert "method" not in inspect.signature(jnp.isin).parameters
     with pytest.raises(TypeError, match="unexpected keyword"):
         jnp.sum(a=jnp.ones(3))
+
+
+def lacking(model: Any, own: Any) -> set[str]:
+    """The parameters of a model that ours has neither by name nor by place."""
+    theirs, ours = parameters(model), parameters(own)
+    kinds = [p.kind.name for p in ours.values()]
+    by_place = {"POSITIONAL_ONLY", "VAR_POSITIONAL"}
+    return {
+        name
+        for i, (name, p) in enumerate(theirs.items())
+        if not p.kind.name.startswith("VAR_")
+        and name not in ours
+        and not (i < len(kinds) and kinds[i] in by_place)
+    }
+
+
+def test_what_jax_numpy_takes_is_taken_but_for_the_rows_of_the_table():
+    found = {}
+    for prefix, module in (("", jax.numpy), ("linalg.", jax.numpy.linalg)):
+        for name in dir(module):
+            model = getattr(module, name)
+            function = isinstance(model, types.FunctionType | jax.numpy.ufunc)
+            if function and name in named(jnp, prefix + "__dict__"):
+                own = named(jnp, prefix + name)
+                found[prefix + name] = lacking(model, own)
+    assert len(found) > 100
+    allowed = {"out", "out_sharding", "_dot_general"}
+    masked = {n for n, names in found.items() if names - allowed}
+    assert {n for n in masked if not isinstance(named(jnp, n), jnp.ufunc)} == set()
+    assert set().union(*found.values()) == {*allowed, "where"}
+
+
+def test_what_methods_of_jax_arrays_take_is_taken_but_for_the_rows_of_the_table():
+    model, own = jax.numpy.ones((2, 2)), jnp.ones((2, 2))
+    names = [n for n in dir(model) if not n.startswith("_") and hasattr(own, n)]
+    methods = [n for n in names if callable(getattr(model, n))]
+    assert len(methods) > 30
+    found = {n: lacking(getattr(model, n), getattr(own, n)) for n in methods}
+    assert set().union(*found.values()) == {"out", "out_sharding"}
+
+
+OF_DEVICES = {
+    "addressable_data", "addressable_shards", "aval", "clone", "committed",
+    "copy_to_host_async", "delete", "device_buffer", "device_buffers", "devices",
+    "flat", "format", "global_shards", "is_deleted", "is_fully_addressable",
+    "is_fully_replicated", "is_ready", "on_device_size_in_bytes", "platform",
+    "sharding", "traceback", "unsafe_buffer_pointer", "unsafe_raw_buffer",
+}  # fmt: skip
+"""Attributes of JAX arrays that tell of buffers in the memory of devices."""
+
+
+def test_every_attribute_of_a_jax_array_is_there_but_those_of_its_buffers():
+    public = {n for n in dir(jax.numpy.ones((2, 2))) if not n.startswith("_")}
+    assert {n for n in public if not hasattr(jnp.ones((2, 2)), n)} <= OF_DEVICES

@@ -1,0 +1,100 @@
+"""Kernels of the methods of ufuncs: pure functions of in-memory arrays.
+
+`model` is a `jax.numpy.ufunc`. Its own methods do; where one is a loop over elements
+and `lax` has a scan that streams, that is taken instead.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jask.numpy._kernels import full_key
+
+type Value = Any
+
+
+def called(*operands: Value, model: Any) -> Value:
+    """Return what a function of scalars makes of arrays."""
+    return model(*operands)
+
+
+def reduced(
+    a: Value, initial: Value, where: Value, *, model: Any, **more: Any
+) -> Value:
+    """Return elements along an axis combined."""
+    if model is jnp.logaddexp and initial is not None:  # whose reduce wants its dtype
+        initial = jnp.asarray(initial).astype(_made(model, a))
+    return model.reduce(a, initial=initial, where=where, **more)
+
+
+def _made(model: Any, a: Value) -> Any:
+    """Return the dtype of a function of two elements."""
+    one = jnp.ones((), a.dtype)
+    return jax.eval_shape(model, one, one).dtype
+
+
+def outer(a: Value, b: Value, *, model: Any) -> Value:
+    """Return the function of all pairs."""
+    a, b = jnp.asarray(a), jnp.asarray(b)
+    return model(a.reshape(a.shape + (1,) * b.ndim), b)
+
+
+def reduced_at(a: Value, indices: Value, *, model: Any, **more: Any) -> Value:
+    """Return elements combined between indices."""
+    return model.reduceat(a, indices, **more)
+
+
+def updated(
+    a: Value,
+    arrays: tuple[Value, ...],
+    values: tuple[Value, ...],
+    *,
+    model: Any,
+    key: tuple[Any, ...],
+) -> Value:
+    """Return `a` with the function applied where indices say, one after another."""
+    where = full_key(key, arrays)
+    if arrays:
+        return model.at(a, where, *values, inplace=False)
+    made = model(jnp.asarray(a)[where], *values)  # each element once
+    return jnp.asarray(a).astype(made.dtype).at[where].set(made)
+
+
+def accumulated(a: Value, *, model: Any, axis: int, dtype: Any) -> Value:
+    """Return what combining gives up to each element."""
+    made = _made(model, a) if dtype is None else np.dtype(dtype)
+    running = _RUNNING.get(model.__name__)
+    if running is None or jnp.issubdtype(made, jnp.complexfloating):
+        return model.accumulate(a, axis=axis, dtype=dtype)
+    truth = made == np.bool_
+    if truth:
+        a = a != jnp.zeros((), a.dtype)
+    found = running(a.astype(np.int8 if truth else made), axis)
+    return found.astype(made)
+
+
+def _logarithm_of_sums_2(a: Value, axis: int) -> Value:
+    """Return `logaddexp2` of what goes before and the element."""
+    scale = np.log(2.0)
+    return lax.cumlogsumexp(a * scale, axis) / scale
+
+
+def _parity(a: Value, axis: int) -> Value:
+    """Return whether the number of ones up to an element is odd."""
+    return lax.cumsum(a.astype(jnp.int64), axis) % 2
+
+
+_RUNNING: dict[str, Callable[[Value, int], Value]] = {
+    "logaddexp": lax.cumlogsumexp,
+    "logaddexp2": _logarithm_of_sums_2,
+    "logical_and": lax.cummin,
+    "logical_or": lax.cummax,
+    "logical_xor": _parity,
+    "maximum": lax.cummax,
+    "minimum": lax.cummin,
+}
+"""Scans in the place of the models' loops, of numbers that are not complex."""
