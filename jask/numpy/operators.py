@@ -219,7 +219,7 @@ def tobytes(self: Array, order: Literal["C", "F", "A", "K"] = "C") -> bytes:
     return found
 
 
-def view(self: Array, dtype: Any = None, type: None = None) -> Array:
+def view(self: Array, dtype: Any = None, type: Any = None) -> Array:
     """Return the same bits as elements of another dtype; the last axis follows."""
     if type is not None:
         msg = f"view: the type must be None; got {type!r}."

@@ -244,7 +244,7 @@ WITHOUT_A_ROW = frozenset(
         "fft.ihfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn "
         # they take a function, or change their argument
         "apply_along_axis apply_over_axes piecewise fill_diagonal place put "
-        "put_along_axis "
+        "put_along_axis frompyfunc vectorize einsum_path "
         # JAX has no derivative, or no unique one
         "nextafter spacing frexp modf divmod polydiv polyfit linalg.lstsq "
         "linalg.qr linalg.svd linalg.eigh linalg.cond "
