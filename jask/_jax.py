@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -427,14 +427,18 @@ def in_place(host: np.ndarray[Any, Any]) -> jax.Array:
     if not isinstance(device, xla_client.Device):  # none, or the name of a platform
         device = jax.local_devices(backend=device)[0]
     made = xla_client.batched_device_put(
-        core.ShapedArray(host.shape, host.dtype),
-        jax.sharding.SingleDeviceSharding(device),
+        _aval(host.shape, host.dtype),
+        _sharding(device),
         [host],
         [device],
         committed=False,
         enable_x64=True,
     )
     return made
+
+
+_aval = lru_cache(1024)(core.ShapedArray)
+_sharding = cache(jax.sharding.SingleDeviceSharding)
 
 
 class LateSum(ValAccum):

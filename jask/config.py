@@ -182,7 +182,7 @@ def current() -> Settings:
     ...     current().memory_budget, current().block_bytes
     (1000000000, 4194304)
     """
-    settings: Settings = _process.value or _default()
+    settings: Settings = _process.value or (_defaults[0] if _defaults else _default())
     override: _Override = _local.value
     return replace(settings, **dict(override)) if override else settings
 
@@ -314,7 +314,7 @@ def set_memory_budget(budget: str | int) -> None:
     1000000000
     >>> set_memory_budget(before)
     """
-    settings: Settings = _process.value or _default()
+    settings: Settings = _process.value or (_defaults[0] if _defaults else _default())
     _process.set_global(replace(settings, memory_budget=parse_size(budget)))
 
 

@@ -38,7 +38,7 @@ from jask.trace.counters import COUNTERS
 from jask.trace.graph import Handle, Node, Result, Source, walk
 from jask.trace.ir import Atom, Program, Var
 from jask.trace.rewrite import rewrite
-from jask.trace.structure import Structure
+from jask.trace.structure import Key, Structure
 from jask.trace.views import view_leaves
 
 __all__ = [
@@ -74,30 +74,74 @@ CODE_SHARE = 16
 KEEP_SMALL = 8192
 """Small programs kept, and graphs known not to be one."""
 
+FREE_BYTES = 1 << 16
+"""Bytes of a small program that need no claim on the budget."""
+
 SMALL_SHARE = 8
 """Part (1/8) of the memory budget that all values of a small program may take."""
 
 
-def evaluate(nodes: Sequence[Node], destinations: Sequence[Destination]) -> list[Any]:
+def evaluate(
+    nodes: Sequence[Node],
+    destinations: Sequence[Destination],
+    graph: Structure | None = None,
+) -> list[Any]:
     """Evaluate several nodes as one program, sharing passes over their sources.
 
     Returns, per node, a NumPy array (`InMemory`) or a readable Store (the others).
     Handles must have been resolved before. The nodes of one call are read as they are
     when it starts: a file that is also a destination is replaced at the end. Nothing
-    is staged into a trace that is under way.
+    is staged into a trace that is under way. `graph` is their structure, kept values
+    being leaves, if that is known.
     """
     sharing = LEDGER.share(current().memory_budget)
     with PROCESS.evaluation(), sharing as memory, kernel_device(), eagerly():
-        return _evaluate(nodes, destinations, memory)
+        return _evaluate(nodes, destinations, memory, graph)
+
+
+def evaluate_small(graph: Structure) -> list[Any] | None:
+    """Return the values in memory of a small program that was evaluated before.
+
+    None if it is another one: then `evaluate` is asked. A few kilobytes are neither
+    claimed nor waited for, they are a part of the reserve; nothing is traced or
+    compiled, so that no context of JAX is needed.
+    """
+    if not is_candidate(graph.key):
+        return None
+    small = _known_small(graph.key, current().memory_budget)
+    if small is None or small.nbytes > FREE_BYTES:
+        return None
+    PROCESS.require_usable()
+    COUNTERS.evaluations += bool(small.steps)
+    return _run_small(small, graph)
+
+
+def _known_small(key: Key, memory: int) -> Small | None:
+    with _plans_lock:
+        found = _small.get((key, memory))
+        if not isinstance(found, Small):
+            return None
+        _small.move_to_end((key, memory))
+    return found
+
+
+def _run_small(small: Small, graph: Structure) -> list[Any]:
+    values = small.run(graph.leaves)
+    small.keep(graph.results, values)
+    return small.outputs(values)
 
 
 def _evaluate(
-    nodes: Sequence[Node], destinations: Sequence[Destination], memory: int
+    nodes: Sequence[Node],
+    destinations: Sequence[Destination],
+    memory: int,
+    graph: Structure | None = None,
 ) -> list[Any]:
     settings = current()
     limits = replace(_limits(settings), memory=memory)
     kept = not limits.forced and all(isinstance(d, InMemory) for d in destinations)
-    graph = structure(nodes, kept=kept)
+    if graph is None or not kept:
+        graph = structure(nodes, kept=kept)
     found = _evaluate_small(nodes, graph, limits) if kept else None
     if found is not None:
         return found
@@ -133,9 +177,7 @@ def _evaluate_small(
     if not isinstance(small, Small):
         return None
     with LEDGER.claim(small.nbytes, limits.memory):
-        values = small.run(graph.leaves)
-        small.keep(graph.results, values)
-        return small.outputs(values)
+        return _run_small(small, graph)
 
 
 def _find_small(

@@ -16,6 +16,7 @@ reading the elements of a result one by one computes it once.
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -62,6 +63,8 @@ MOST_EQUATIONS = 64
 MOST_ISLANDS = 3
 """Islands of a small program."""
 
+_NOTHING = nullcontext()
+
 _NO_NEED = Need(())
 """What the rule of an elementwise primitive looks at besides its blocks: nothing."""
 
@@ -96,14 +99,14 @@ class Small:
         """Return every value that is computed on the way to the outputs."""
         values = dict(self.program.constants)
         values.update(zip(self.program.leaves, map(_value, leaves), strict=True))
-        with np.errstate(all="ignore"):
-            for step in self.steps:
-                if isinstance(step, Island):
-                    step.run(values)
-                    continue
-                operands = [_read(values, a) for a in step.inputs]
+        for step in self.steps:
+            if isinstance(step, Island):
+                step.run(values)
+                continue
+            operands = [_read(values, a) for a in step.inputs]
+            with np.errstate(all="ignore"):
                 found = run_exactly(step, operands)
-                values.update(zip(step.outputs, found, strict=True))
+            values.update(zip(step.outputs, found, strict=True))
         return values
 
     def outputs(self, values: Mapping[Var, Array]) -> list[Array]:
@@ -255,6 +258,9 @@ class Island:
         self.shape = equations[0].outputs[0].shape
         self.inputs = tuple(inputs)
         self.outputs = tuple(v for v in made if v in used)
+        self.size = prod(self.shape)
+        self.length = next(n for n in LENGTHS if n >= self.size)
+        self.wide = any(v.dtype.itemsize > 4 for v in (*self.inputs, *self.outputs))
         self.kernel = self._kernel(equations, made, inputs)
 
     def _kernel(
@@ -264,8 +270,7 @@ class Island:
         inputs: Mapping[Var, int],
     ) -> Callable[..., Any] | None:
         """Return the kernel that computes the outputs; None where there is nothing."""
-        size = prod(self.shape)
-        if not size:
+        if not self.size:
             return None
 
         def place(atom: Atom) -> Hashable:
@@ -273,7 +278,7 @@ class Island:
                 return literal_key(atom)
             return made[atom] if atom in made else -1 - inputs[atom]
 
-        length = next(n for n in LENGTHS if n >= size)
+        length = self.length
         steps = tuple(
             (e.name, freeze(e.params), tuple(map(place, e.inputs))) for e in equations
         )
@@ -288,22 +293,22 @@ class Island:
         if self.kernel is None:
             values.update((v, np.empty(self.shape, v.dtype)) for v in self.outputs)
             return
-        size = prod(self.shape)
-        length = next(n for n in LENGTHS if n >= size)
-        operands = [self._flat(values[v], length) for v in self.inputs]
-        with jax.enable_x64(True):  # noqa: FBT003 (JAX's own signature)
+        operands = [self._flat(values[v]) for v in self.inputs]
+        with jax.enable_x64(True) if self.wide else _NOTHING:  # noqa: FBT003 (JAX's own signature)
             found = self.kernel(*operands)
         for var, array in zip(self.outputs, found, strict=True):
-            values[var] = np.asarray(array)[:size].reshape(self.shape)
+            values[var] = np.asarray(array)[: self.size].reshape(self.shape)
 
-    def _flat(self, value: Array, length: int) -> Array:
+    def _flat(self, value: Array) -> Array:
         """Return the elements in a row, the first repeated at the end."""
-        row = np.broadcast_to(value, self.shape).reshape(-1)
-        if row.size == length:
+        if value.shape != self.shape:
+            value = np.broadcast_to(value, self.shape)
+        row = value.reshape(-1)
+        if self.size == self.length:
             return row
-        filled = np.empty(length, value.dtype)
-        filled[: row.size] = row
-        filled[row.size :] = row[0]
+        filled = np.empty(self.length, value.dtype)
+        filled[: self.size] = row
+        filled[self.size :] = row[0]
         return filled
 
 

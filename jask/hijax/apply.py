@@ -49,6 +49,7 @@ ADD = "add_any"
 
 type Mask = tuple[bool, ...]
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NO_STATIC = freeze({})
 
 
 def apply(
@@ -87,7 +88,7 @@ def apply(
     DiskArray(shape=(3,), dtype=float32, lazy)
     """
     given, tree = jax.tree.flatten(operands)
-    function: Any = Function(fn, tree, freeze(dict(static)))
+    function: Any = Function(fn, tree, freeze(dict(static)) if static else _NO_STATIC)
     leaves, generators = keys.apart(given)
     if generators is not None:
         function = keys.Keyed(function, generators)

@@ -246,8 +246,15 @@ def _values(arrays: Sequence[Any]) -> list[Any]:
 # ---- 64-bit values while 64-bit types are off
 
 
+SINGLE = 4
+"""Bytes of an element that JAX holds whether or not 64-bit types are on."""
+
+
 def _canonical(dtype: Any) -> Any:
-    return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+    narrow = np.dtype(dtype)
+    if narrow.itemsize <= SINGLE:
+        return narrow
+    return np.dtype(jax.dtypes.canonicalize_dtype(narrow))
 
 
 def _float_narrowed(x: Any) -> Any:

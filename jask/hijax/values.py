@@ -6,12 +6,14 @@ from typing import Any
 import jax
 import numpy as np
 
+from jask._jax import in_place
 from jask.config import current
 from jask.errors import MemoryBudgetError
 from jask.execute import run
 from jask.execute.held import files_below, held_below
 from jask.hijax.binding import settled
-from jask.trace.graph import Node, Result
+from jask.trace.graph import Handle, Node, Result
+from jask.trace.structure import structure
 
 __all__ = ["apart", "evaluate", "in_memory", "narrowed", "together_or_apart"]
 
@@ -25,13 +27,25 @@ def evaluate(
     """
     if not nodes:
         return []
-    targets = settled(nodes)
     to = [run.InMemory()] * len(nodes) if destinations is None else list(destinations)
     if current().block_bytes is None and all(isinstance(d, run.InMemory) for d in to):
-        held = held_below(targets)
-        if held:
-            return _evaluate_with(targets, held)
-    return run.evaluate(targets, to)
+        return _evaluate_freely(nodes)
+    return run.evaluate(settled(nodes), to)
+
+
+def _evaluate_freely(nodes: Sequence[Node]) -> list[Any]:
+    """Evaluate to memory, with blocks as the planner chooses them."""
+    graph = structure(nodes, kept=True)
+    if any(isinstance(n, Handle) for n in graph.leaves):
+        nodes = settled(nodes)
+        graph = structure(nodes, kept=True)
+    found = run.evaluate_small(graph)
+    if found is not None:
+        return found
+    held = held_below(nodes)
+    if held:
+        return _evaluate_with(nodes, held)
+    return run.evaluate(nodes, [run.InMemory()] * len(nodes), graph)
 
 
 def _evaluate_with(targets: Sequence[Node], held: Sequence[Result]) -> list[Any]:
@@ -63,7 +77,7 @@ def apart(nodes: Sequence[Node]) -> list[Any]:
 
 def in_memory(value: np.ndarray[Any, Any], dtype: Any) -> jax.Array:
     """Return an evaluated value as a jax.Array; integers must fit the dtype."""
-    return jax.numpy.asarray(narrowed(value, dtype))
+    return in_place(narrowed(value, dtype))
 
 
 def narrowed(value: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:

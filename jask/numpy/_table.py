@@ -12,6 +12,7 @@ import contextlib
 import inspect
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -44,9 +45,12 @@ def call(
     `wide` says that the function is traced with 64-bit types on, whatever
     `jax_enable_x64` says, because an index or an explicit dtype needs them.
     """
-    checked = jax.tree.map(
-        lambda x: check_operand(name, x), operands, is_leaf=is_not_container
-    )
+    checked = [
+        check_operand(name, x)
+        if is_not_container(x)
+        else jax.tree.map(partial(check_operand, name), x, is_leaf=is_not_container)
+        for x in operands
+    ]
     return apply(kernel, *checked, name=name, static=static, x64=wide)
 
 

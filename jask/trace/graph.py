@@ -7,7 +7,7 @@ program on other files is traced, planned and compiled once.
 
 import weakref
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeGuard
 
 import numpy as np
@@ -53,6 +53,16 @@ class Operation:
 
     weak: tuple[bool, ...] = ()
     """Which operands are weakly typed Python scalars; empty: none."""
+
+    _hash: int | None = field(default=None, init=False, compare=False, repr=False)
+
+    def __hash__(self) -> int:
+        """Return the hash of what is compared, computed once: a function's goes deep."""
+        found = self._hash
+        if found is None:
+            found = hash((self.function, self.name, self.x64, self.weak))
+            object.__setattr__(self, "_hash", found)
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +156,8 @@ class Result(Node):
         """Remember the elements: computing them again would give the same."""
         own = np.array(value, order="C")
         own.flags.writeable = False
-        object.__setattr__(self, "read", read)
+        if read:
+            object.__setattr__(self, "read", read)
         object.__setattr__(self, "value", own)
 
     def lies_in(self, part: "Part") -> None:

@@ -10,7 +10,7 @@ holds no node and no store, so a cache of keys keeps no file open.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -22,8 +22,7 @@ WIDTH = 1 << 16
 """More results than any one call has."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeafSpec:
+class LeafSpec(NamedTuple):
     """What a plan needs to know of a leaf."""
 
     shape: tuple[int, ...]
