@@ -425,7 +425,7 @@ def in_place(host: np.ndarray[Any, Any]) -> jax.Array:
         return made
     device: Any = jax.config.jax_default_device
     if not isinstance(device, xla_client.Device):  # none, or the name of a platform
-        device = jax.local_devices(backend=device)[0]
+        device = _first_device(device)
     made = xla_client.batched_device_put(
         _aval(host.shape, host.dtype),
         _sharding(device),
@@ -435,6 +435,11 @@ def in_place(host: np.ndarray[Any, Any]) -> jax.Array:
         enable_x64=True,
     )
     return made
+
+
+@cache
+def _first_device(backend: str | None) -> Any:
+    return jax.local_devices(backend=backend)[0]
 
 
 _aval = lru_cache(1024)(core.ShapedArray)

@@ -294,9 +294,9 @@ def node_of(x: Any) -> Node:
 
 def is_disk(x: Any) -> bool:
     """Return whether `x` is a DiskArray or a tracer of one."""
-    return isinstance(x, tuple(_classes)) or (
-        isinstance(x, jax.core.Tracer) and isinstance(jax.typeof(x), DiskArrayType)
-    )
+    if type(x) in _classes or isinstance(x, tuple(_classes)):
+        return True
+    return isinstance(x, jax.core.Tracer) and (isinstance(jax.typeof(x), DiskArrayType))
 
 
 # ---- operators, methods and properties

@@ -8,10 +8,9 @@
 Nothing here computes: every function reads nothing and returns at once.
 """
 
-import contextlib
 import inspect
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -229,18 +228,23 @@ def binary(
     return finish(function, name, module, doc)
 
 
-@contextlib.contextmanager
-def _dtypes_named(name: str, *operands: Operand) -> Iterator[None]:
+class _dtypes_named:
     """Raise TypeError with the operands' dtypes where a function refuses them."""
-    try:
-        yield
-    except TypeError as error:
-        dtypes = [str(getattr(x, "dtype", type(x).__name__)) for x in operands]
+
+    def __init__(self, name: str, *operands: Operand) -> None:
+        self.name, self.operands = name, operands
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if type(error) is not TypeError:
+            return
+        dtypes = [str(getattr(x, "dtype", type(x).__name__)) for x in self.operands]
         said = str(error)
-        if type(error) is not TypeError or all(d in said for d in dtypes):
-            raise
-        msg = f"{name}: is not defined for {' and '.join(dtypes)}. {said}"
-        raise TypeError(msg) from error
+        if not all(d in said for d in dtypes):
+            msg = f"{self.name}: is not defined for {' and '.join(dtypes)}. {said}"
+            raise TypeError(msg) from error
 
 
 def check_device(name: str, device: Any) -> None:

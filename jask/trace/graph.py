@@ -57,7 +57,7 @@ class Operation:
     _hash: int | None = field(default=None, init=False, compare=False, repr=False)
 
     def __hash__(self) -> int:
-        """Return the hash of what is compared, computed once: a function's goes deep."""
+        """Return the hash of what is compared, computed once."""
         found = self._hash
         if found is None:
             found = hash((self.function, self.name, self.x64, self.weak))

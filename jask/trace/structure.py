@@ -102,6 +102,19 @@ class Structure:
 class _Numbering:
     """The numbers given so far."""
 
+    __slots__ = (
+        "by_value",
+        "calls",
+        "kept",
+        "leaves",
+        "nodes",
+        "overlap",
+        "parts",
+        "results",
+        "stores",
+        "where",
+    )
+
     def __init__(self, *, kept: bool, parts: bool) -> None:
         self.kept, self.parts = kept, parts
         self.stores: set[int] = set()

@@ -12,7 +12,7 @@ from jask.geometry.box import Box
 from jask.trace.graph import Dense, Node, Operation, Result, Source, walk
 
 
-def evaluate(nodes: Sequence[Node], destinations: Sequence[Any]) -> list[Any]:
+def evaluate(nodes: Sequence[Node], destinations: Sequence[Any], *_: Any) -> list[Any]:
     """Return every node's value as a NumPy array, whatever the destination."""
     assert len(destinations) == len(nodes)
     values: dict[int, Any] = {}
