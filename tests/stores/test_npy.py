@@ -141,7 +141,10 @@ def test_a_wrong_dtype_is_refused(tmp_path: Path):
     refused(path, "descr", "float32", "float64", "leave out dtype=", dtype="f4")
 
 
-@pytest.mark.parametrize("dtype", ["x9", "O", "U3", "M8[s]", object(), "f16"], ids=str)
+@pytest.mark.parametrize(
+    "dtype",
+    ["x9", "O", "U3", "M8[s]", pytest.param(object(), id="an object"), "f16"],
+)
 def test_a_dtype_that_jax_has_not_is_refused(dtype: Any, tmp_path: Path):
     path = saved(tmp_path / "x.npy", np.arange(3.0))
     with pytest.raises(TypeError, match="dtype must"):
