@@ -380,16 +380,17 @@ def constants_inside() -> AbstractContextManager[Any]:
     return context
 
 
-def lowered_once(function: Any, specs: Sequence[Any]) -> Any:
-    """Return a jitted function lowered for these operands; JAX keeps nothing of it.
+def lowered_once(function: Any, specs: Sequence[Any]) -> tuple[Any, bool]:
+    """Return a jitted function lowered for these operands, and whether it calls Python.
 
+    JAX keeps nothing of it.
     A cache of JAX refers to the program from its own weak key if unused operands are
     kept: program, module and executable would stay, about a megabyte for each.
     """
     traced = function.trace(*specs)
     lowered = traced.lower()
     _dce_jaxpr.evict_weakref(traced.jaxpr)
-    return lowered
+    return lowered, bool(lowered._lowering.compile_args["host_callbacks"])
 
 
 def copies_of(compiled: Any) -> Callable[[int], Any]:

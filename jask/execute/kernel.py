@@ -185,9 +185,9 @@ def _compile(
         warnings.filterwarnings("ignore", "Some donated buffers were not usable")
         with constants_inside():
             jitted = jax.jit(fn, donate_argnums=donate, keep_unused=True)
-            lowered = lowered_once(jitted, specs)
+            lowered, calls = lowered_once(jitted, specs)
         text = lowered.as_text()
-        if "callback" in text:  # it does not say which function is called
+        if calls:  # the text does not say which function
             return _compiled(lowered, text, quick=quick, workers=1)
         digest = hashlib.sha256(text.encode()).digest()
         key = (digest, quick, workers > 1, jax.config.jax_default_device)

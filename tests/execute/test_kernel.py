@@ -1,5 +1,7 @@
 """Kernels: one tile computed as jax.numpy computes the whole."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -102,15 +104,45 @@ def test_passes_that_compute_the_same_share_a_kernel_whatever_part_they_read():
     assert first is second
 
 
-@pytest.mark.parametrize("add", [1, 2])
-def test_kernels_that_call_other_functions_are_apart(add: int):
-    def fn(x: Any) -> Any:
-        like = jax.ShapeDtypeStruct(x.shape, x.dtype)
-        return jax.pure_callback(lambda y: np.asarray(y) + np.float32(add), like, x)
+def called(add: int, x: Any) -> Any:
+    """Add a number in Python."""
+    like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return jax.pure_callback(lambda y: np.asarray(y) + np.float32(add), like, x)
 
-    p = traced(fn, X).tiled(())
-    ((block,),) = computed(p, [X], ())
-    np.testing.assert_array_equal(block, X + np.float32(add))
+
+CALLERS: dict[str, Callable[[int], Callable[[Any], Any]]] = {
+    "plain": lambda add: partial(called, add),
+    "jit": lambda add: jax.jit(partial(called, add)),
+    "cond": lambda add: (
+        lambda x: jax.lax.cond(x[0, 0] < 9, partial(called, add), jnp.sin, x)
+    ),
+    "checkpoint": lambda add: jax.checkpoint(jax.jit(partial(called, add))),
+}
+
+
+@pytest.mark.parametrize("name", CALLERS)
+def test_kernels_that_call_other_functions_are_apart(name: str):
+    passes = [traced(CALLERS[name](add), X).tiled(()) for add in (1, 2)]
+    with kernel_device(), jax.enable_x64(True):
+        kept = [compile_step(p, lower(p, ())) for p in passes]
+    for add, p in zip((1, 2), passes, strict=True):
+        ((block,),) = computed(p, [X], ())
+        np.testing.assert_array_equal(block, X + np.float32(add))
+    assert kept[0] is not kept[1]
+
+
+def test_a_function_that_is_only_named_callback_is_shared():
+    @jax.jit
+    def callback(x: Any) -> Any:
+        return jnp.exp(x)
+
+    def fn(x: Any) -> Any:
+        return jax.lax.cond(x[0, 0] < 9, callback, jnp.sin, x)
+
+    passes = [traced(fn, X).tiled(()) for _ in range(2)]
+    with kernel_device(), jax.enable_x64(True):
+        first, second = (compile_step(p, lower(p, ())) for p in passes)
+    assert first is second
 
 
 @pytest.mark.parametrize("outside", [False, True])
