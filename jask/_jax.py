@@ -517,7 +517,7 @@ def divert(
             return instead(primitive, args, params)
         return ordinary(*args, **params)
 
-    primitive.bind = bind  # type: ignore[method-assign]
+    primitive.bind = bind  # type: ignore[method-assign]  # JAX has no hook there
 
 
 def _raising(lower: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
@@ -560,4 +560,4 @@ def _deferring(
     return staticmethod(operator)
 
 
-remat_p.to_lojax = _raising(remat_p.to_lojax)  # type: ignore[method-assign]
+remat_p.to_lojax = _raising(remat_p.to_lojax)  # type: ignore[method-assign]  # mends JAX

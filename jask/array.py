@@ -84,7 +84,7 @@ class DiskArray:
     __slots__ = ("__weakref__", "_origin", "_turned", "node")
 
     __array_priority__ = 1000
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # so Python says "unhashable"
 
     node: Node
     """What computes it; not part of the public API."""

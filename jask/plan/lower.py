@@ -178,7 +178,7 @@ class _Lowering:
 
     @staticmethod
     def _root_inputs(root: Root) -> tuple[Atom, ...]:
-        return root.outputs if root.kind == "map" else root.eqn.inputs  # type: ignore[union-attr]
+        return root.outputs if root.eqn is None else root.eqn.inputs
 
     @staticmethod
     def _root_need(root: Root, domain: Box) -> Need:

@@ -64,7 +64,7 @@ def sampler(name: str, summary: str, example: str, *, whole: bool = False) -> Sa
     def draw(*args: Any, **kwargs: Any) -> Any:
         return _draw(model, arrays, signature.bind(*args, **kwargs).arguments)
 
-    draw.__signature__ = signature  # type: ignore[attr-defined]
+    draw.__signature__ = signature  # type: ignore[attr-defined]  # inspect looks there
     doc = _DOC.format(
         name=name,
         summary=summary,
