@@ -1,7 +1,8 @@
 """Which axes run together: the grid of a pass.
 
 1. Every (value, axis) is a label; rules link the labels of axes that run together
-   (union-find over the whole program, once).
+   (union-find over the whole program, once). So they do for what a product sums over,
+   but where an array would then run along itself: `x @ x`.
 2. The domain axes of one root take distinct grid axes, or `x + x.T` would walk the
    diagonal; axes of different roots with one label share a grid axis.
 3. The followers of a root have a grid of their own: that of the root's result, with the
@@ -12,7 +13,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from math import prod
 
 from jask.plan.ir import Pass, Root
-from jask.rules._table import RULES
+from jask.rules._table import RULES, Reduction
 from jask.trace.ir import Equation, Literal, Program, Var
 
 type Label = Hashable
@@ -25,6 +26,8 @@ class Links:
         self._parent: dict[Label, Label] = {}
         for eqn in program.equations:
             self._link(eqn)
+        for eqn in program.equations:
+            self._link_reduced(eqn, program.leaves)
 
     def _link(self, eqn: Equation) -> None:
         rule = RULES.get(eqn.name)
@@ -35,6 +38,20 @@ class Links:
             if isinstance(operand, Var):
                 for out in eqn.outputs:
                     self._join((operand, link.axis), (out, link.out))
+
+    def _link_reduced(self, eqn: Equation, leaves: Sequence[Var]) -> None:
+        rule = RULES.get(eqn.name)
+        for pair in rule.together(eqn) if isinstance(rule, Reduction) else ():
+            labels = [
+                self.find((v, d))
+                for v, d in zip(eqn.inputs, pair, strict=False)
+                if isinstance(v, Var)
+            ]
+            one_array = any(
+                {*labels} <= {self.find((v, d)) for d in range(v.ndim)} for v in leaves
+            )
+            if len({*labels}) == 2 and not one_array:
+                self._join(*labels)
 
     def _join(self, a: Label, b: Label) -> None:
         self._parent[self.find(a)] = self.find(b)

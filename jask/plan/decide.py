@@ -4,12 +4,14 @@ A reduction (or scan, or sort) can be computed inside the kernel of whoever uses
 the axes it needs whole fit a tile; or its result is stored, and whoever uses it runs in
 a later pass. The cheaper one by the cost model is taken; a cut is charged for what must
 be read again beside it. Without that, a softmax over short rows would take two passes.
+At last, what was left local is cut where a cut reduction walks the same file along the
+same axis, and no file is read beside its result: one pass then serves both.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping
 
-from jask.plan.axes import Links, make_pass
+from jask.plan.axes import Label, Links, make_pass
 from jask.plan.cost import READ, STEP
 from jask.plan.cut import make_root
 from jask.plan.follow import can_follow
@@ -51,8 +53,11 @@ class Decider:
         self._users = _users(program)
         self._files = _files_below(program, places)
         self._depth: dict[Var, int] = {}
+        self._near: list[tuple[Equation, int]] = []
         for eqn in program.equations:
             self._visit(eqn)
+        for eqn, said in self._near:
+            self._cut_beside(eqn, said)
 
     def cautiously(self) -> "Decider":
         """Decide again, and store whatever can be stored."""
@@ -147,9 +152,30 @@ class Decider:
         if local.cost.seconds <= fold * 1.1 + again:
             self.local += 1
             self._say(eqn, f"local: {figures}")
+            if kind == "reduce" and again <= STEP and not self._beside(eqn):
+                self._near.append((eqn, len(self.words) - 1))
             return None
         self._say(eqn, f"{kind} across tiles: {figures}")
         return kind
+
+    def _cut_beside(self, eqn: Equation, said: int) -> None:
+        """Cut a reduction if another one can take what it reads from the same walk."""
+        axes, files = self._reduced(eqn), self._files[eqn.outputs[0]]
+        for out in [v for v, kind in self.cut.items() if kind == "reduce"]:
+            other = out.producer
+            both = files & self._files[out]
+            if other and both and axes and axes <= self._reduced(other):
+                self.cut.update(dict.fromkeys(eqn.outputs, "reduce"))
+                self.local -= 1
+                self._say(eqn, "reduce across tiles: beside another one of its file")
+                self.words[said] = self.words.pop()
+                return
+
+    def _reduced(self, eqn: Equation) -> set[Label | None]:
+        """Return the labels of the axes that a reduction sums over."""
+        root = make_root("reduce", eqn.outputs, eqn, self.cut)
+        labels = self.links.of(root)
+        return {x for d, x in enumerate(labels) if d not in root.kept}
 
     def _follows(self, eqn: Equation) -> bool:
         if not self.cut or RULES[eqn.name].kind != "reduce":
@@ -165,6 +191,13 @@ class Decider:
 
     def _again(self, eqn: Equation) -> float:
         """Return the seconds of reading again what is below a cut and beside it."""
+        out = sum(o.nbytes for o in eqn.outputs)
+        spilled = 2 * out if out > self.limits.small else 0
+        both = self._beside(eqn) & self._files[eqn.outputs[0]]
+        return (sum(v.nbytes for v in both) + spilled) / READ + STEP
+
+    def _beside(self, eqn: Equation) -> set[Var]:
+        """Return the files that are read beside a result by what is made of it."""
         after, beside = set(eqn.outputs), set[Var]()
         for later in self.program.equations[eqn.number + 1 :]:
             if any(a in after for a in later.inputs):
@@ -172,10 +205,7 @@ class Decider:
                 for a in later.inputs:
                     if isinstance(a, Var) and a not in after:
                         beside |= self._files.get(a, frozenset())
-        out = sum(o.nbytes for o in eqn.outputs)
-        spilled = 2 * out if out > self.limits.small else 0
-        twice = sum(v.nbytes for v in beside & self._files[eqn.outputs[0]])
-        return (twice + spilled) / READ + STEP
+        return beside
 
     def _say(self, eqn: Equation, words: str) -> None:
         where = f" ({eqn.source})" if eqn.source else ""

@@ -113,6 +113,10 @@ class Reduction(Rule):
         """Return an (operand, axis) that each domain axis runs along."""
         raise NotImplementedError
 
+    def together(self, eqn: Equation) -> Sequence[tuple[int, int]]:  # noqa: ARG002 (others look at it)
+        """Return the reduced axes that the first two operands have in common."""
+        return ()
+
     def need_part(self, eqn: Equation, part: Box) -> Need:
         """Return the operand boxes for a part of the domain (never empty)."""
         raise NotImplementedError

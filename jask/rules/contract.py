@@ -138,6 +138,11 @@ class DotGeneral(SumOfProducts):
         where = {i: (1, d) for d, i in axes.right} | {i: (0, d) for d, i in axes.left}
         return tuple(where[i] for i in range(len(where)))
 
+    def together(self, eqn: Equation) -> Sequence[tuple[int, int]]:
+        """Return the contracted axes."""
+        axes = Axes.of(eqn)
+        return tuple(zip(axes.left_contract, axes.right_contract, strict=True))
+
     def need_part(self, eqn: Equation, part: Box) -> Need:
         """Ask for what the part's axes select of each operand."""
         return Need(_boxes(eqn, part.start, part.stop))

@@ -56,6 +56,18 @@ def test_arrays_without_a_common_axis_get_grid_axes_of_their_own():
     assert not set(total.axes) & set(most.axes)
 
 
+def test_what_a_product_sums_over_runs_along_both_operands():
+    found = pieces(lambda x, y: (x.T @ y, jnp.sum(y)), X, source((40, 3)))
+    product, total = root(found, "dot_general"), root(found, "reduce_sum")
+    assert sorted(make_pass([product, total], found.links).grid) == [3, 24, 40]
+
+
+def test_an_array_does_not_run_along_itself():
+    found = pieces(lambda x: (x @ x, jnp.sum(x, 0)), source((30, 30)))
+    (leaf,) = found.program.leaves
+    assert found.links.find((leaf, 0)) != found.links.find((leaf, 1))
+
+
 def test_the_axes_of_a_product_are_kept_kept_and_reduced():
     found = pieces(jnp.matmul, source((6, 5)), source((5, 7)))
     product = root(found, "dot_general")

@@ -44,6 +44,23 @@ def test_a_reduction_by_columns_is_carried_across_tiles():
     assert "test_decide.py" in words  # the line of the user
 
 
+def test_a_short_reduction_is_cut_beside_another_walk_of_its_file():
+    y = source((4096,))
+    alone = pieces(lambda y: jnp.sum(y * y), y)
+    assert alone.decide().cut == {}
+    beside = pieces(lambda x, y: (jnp.sum(y * y), x.T @ y), X, y)
+    decided = beside.decide()
+    assert set(decided.cut.values()) == {"reduce"}
+    assert len(decided.cut) == 2
+    assert "beside another one" in decided.words[0]
+    assert len(decided.words) == 2
+
+
+def test_a_short_reduction_stays_local_beside_a_walk_along_another_axis():
+    found = pieces(lambda x: (jnp.sum(x, 0), jnp.sum(jnp.exp(x), 1)), X)
+    assert list(found.decide().cut) == [found.program.outputs[0]]
+
+
 def test_a_primitive_without_a_rule_is_computed_whole():
     found = pieces(lambda x: jnp.linalg.qr(x)[1] * 2, X)
     decided = found.decide()
