@@ -8,28 +8,9 @@ from hypothesis import given, strategies as st
 
 from jask.geometry.box import Box
 from jask.geometry.factor import covering, enclosing, factor, position
+from tests.geometry.strategies import reshapes
 
 SHAPES = st.lists(st.integers(1, 4), max_size=4).map(tuple)
-
-
-@st.composite
-def _reshapes(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Two shapes of one size."""
-    factors: list[int] = draw(st.lists(st.sampled_from([1, 2, 2, 3, 5]), max_size=6))
-
-    n = 2 * len(factors)
-    joined: list[bool] = draw(st.lists(st.booleans(), min_size=n, max_size=n))
-
-    def grouped() -> tuple[int, ...]:
-        shape: list[int] = []
-        for k in factors:
-            if shape and joined.pop():
-                shape[-1] *= k
-            else:
-                shape.append(k)
-        return tuple(shape)
-
-    return grouped(), grouped()
 
 
 @st.composite
@@ -60,7 +41,7 @@ def test_axes_are_grouped_as_finely_as_their_products_allow(
     assert [(g.before, g.after) for g in factor(before, after)] == groups
 
 
-@given(pair=_reshapes())
+@given(pair=reshapes(6))
 def test_groups_hold_each_axis_once_and_equal_products(
     pair: tuple[tuple[int, ...], tuple[int, ...]],
 ) -> None:

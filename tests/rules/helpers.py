@@ -21,6 +21,8 @@ from jask.trace.ir import Equation, Literal, Var
 type Array = np.ndarray[Any, Any]
 
 SIDES = st.sampled_from([1, 2, 3, 4, 5, 7])
+DTYPES = st.sampled_from([np.float32, np.float64, np.float16, np.int32])
+SEEDS = st.integers(0, 99)
 
 
 def equation(fn: Callable[..., Any], *arrays: Array) -> Equation:

@@ -13,6 +13,8 @@ from jax import lax
 from jask.geometry.box import Box
 from jask.rules._table import RULES, Link
 from tests.rules.helpers import (
+    DTYPES,
+    SEEDS,
     Array,
     bounds,
     boxes,
@@ -98,10 +100,6 @@ def cases(draw: st.DrawFn) -> Case:
         groups if by_batch else 1,
         specs,
     )
-
-
-DTYPES = st.sampled_from([np.float32, np.float64, np.float16, np.int32])
-SEEDS = st.integers(0, 99)
 
 
 @settings(max_examples=12)

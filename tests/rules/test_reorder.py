@@ -7,6 +7,7 @@ from jax import lax
 
 from jask.geometry.box import Box
 from jask.rules._table import RULES, Link
+from tests.geometry.strategies import reshapes
 from tests.rules.helpers import boxes, check_map, equation, numbers, shapes
 
 
@@ -32,28 +33,8 @@ def test_a_reversed_box_is_the_mirrored_box(
     check_map(eqn, data.draw(boxes(shape)), x)
 
 
-@st.composite
-def _reshapes(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Two shapes of one size: the same prime factors, grouped in two ways."""
-    factors: list[int] = draw(st.lists(st.sampled_from([1, 2, 2, 3, 5]), max_size=5))
-
-    n = 2 * len(factors)
-    joined: list[bool] = draw(st.lists(st.booleans(), min_size=n, max_size=n))
-
-    def grouped() -> tuple[int, ...]:
-        shape: list[int] = []
-        for k in factors:
-            if shape and joined.pop():
-                shape[-1] *= k
-            else:
-                shape.append(k)
-        return tuple(shape)
-
-    return grouped(), grouped()
-
-
 @settings(max_examples=40)
-@given(data=st.data(), pair=_reshapes())
+@given(data=st.data(), pair=reshapes())
 def test_a_box_of_a_reshape_is_found_in_the_operand(
     data: st.DataObject, pair: tuple[tuple[int, ...], tuple[int, ...]]
 ) -> None:

@@ -14,6 +14,8 @@ from jask.geometry.box import Box
 from jask.rules._table import RULES, Link, Reduction
 from jask.trace.ir import Equation
 from tests.rules.helpers import (
+    DTYPES,
+    SEEDS,
     Array,
     bounds,
     boxes,
@@ -70,10 +72,6 @@ def hard(shape: tuple[int, ...], dtype: Any, seed: int) -> Array:
         return numbers(shape, dtype, seed)
     values = np.asarray([-0.0, 0.0, 1.0, -1.0, 2.5, np.inf, -np.inf, np.nan], dtype)
     return np.asarray(values[rng.choice(8, shape, p=[0.2] * 4 + [0.05] * 4)])
-
-
-DTYPES = st.sampled_from([np.float32, np.float64, np.float16, np.int32])
-SEEDS = st.integers(0, 99)
 
 
 @settings(max_examples=12)
