@@ -266,6 +266,21 @@ def test_cotangents_of_an_outer_pass_do_not_enter_an_inner_trace():
 
 def test_values_that_nobody_uses_are_not_evaluated():
     """An equation keeps what is used of it, where JAX drops what is not."""
+    big = jask.from_numpy(np.ones((500, 1000), F32))  # 2 MB
+
+    def total(x: Any) -> Any:
+        return materialize((x, dnp.sum(x)))[1]
+
+    with jask.config(memory_budget="1MB"):
+        with pytest.raises(jask.errors.MemoryBudgetError):
+            total(big)
+        assert float(jax.jit(total)(big)) == big.size
+        value, slope = jask.value_and_grad(total)(big)
+        assert float(value) == big.size
+        assert float(jax.jit(dnp.max)(slope)) == 1
+
+
+def test_what_is_left_of_an_equation_has_its_types():
     types = Materialize.of([DISK.x, DISK.y, DISK.y])
     assert [v.shape for v in types] == [X.shape, Y.shape, Y.shape]
     prim = Materialize(
