@@ -67,7 +67,8 @@ def test_info_names_versions_and_budget(capsys: pytest.CaptureFixture[str]):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_stopped_demo_leaves_nothing_behind(tmp_path: Path, name: str):
-    command = [sys.executable, "-m", "jask", "demo", "--size", "200MB"]
+    command = [sys.executable, "-m", "jask", "demo", "--size", "20MB"]
+    command += ["--steps", "9999"]  # none of which is the last before the signal
     process = subprocess.Popen(
         command,
         env={"TMPDIR": str(tmp_path), "PATH": "", "JAX_PLATFORMS": "cpu"},
@@ -79,7 +80,7 @@ def test_a_stopped_demo_leaves_nothing_behind(tmp_path: Path, name: str):
     while "loss" not in process.stdout.readline():
         assert process.poll() is None, process.communicate()[1]
     process.send_signal(getattr(signal, name))
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=240)
     assert process.returncode == 130, error
     assert "stopped" in error
     assert not list(tmp_path.iterdir())
