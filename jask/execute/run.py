@@ -32,6 +32,7 @@ from jask.plan.ir import DEFAULT_BLOCK, Limits, Place, Plan
 from jask.plan.make import make_plan, round_up
 from jask.plan.picks import pick_rows
 from jask.rules.loops import stream_loops
+from jask.rules.pieces import in_pieces
 from jask.rules.sorted_rows import gather_from_sorted
 from jask.trace.build import build, structure
 from jask.trace.counters import COUNTERS
@@ -339,7 +340,8 @@ def _prepare(
         return _fit(program, found.leaves, kinds, within)
 
     try:
-        prepared = make(limits.memory)
+        with HeapGuard(RESERVE):  # what compiling leaves behind is given back
+            prepared = make(limits.memory)
     except MemoryBudgetError as error:
         raise _advised(error, make, limits.memory) from None
     COUNTERS.plans += 1
@@ -371,7 +373,7 @@ def _program(nodes: Sequence[Node], found: Structure, memory: int) -> Program:
     program = gather_from_sorted(stream_loops(rewrite(build(nodes, found))))
     view_leaves(program)
     pick_rows(program, _leaf_places(program, found.leaves), memory)
-    return program
+    return in_pieces(program)
 
 
 def _advised(

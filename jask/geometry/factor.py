@@ -4,7 +4,8 @@
    that (N, 8, 8) -> (N, 64) is N -> N and (8, 8) -> 64. Axes of length 1 carry no
    information and belong to no group.
 2. Within a group, `enclosing` grows a box until it is one contiguous run of elements.
-3. `covering` is the way back: the smallest contiguous box that holds a run.
+3. `covering` is the way back: the smallest contiguous box that holds a run;
+   `over_edge` gives two boxes where that would be large.
 """
 
 from dataclasses import dataclass
@@ -98,3 +99,28 @@ def covering(first: int, last: int, shape: tuple[int, ...]) -> Box:
             break
         first, last = first - a * inner, last - b * inner
     return Box.of(spans)
+
+
+def over_edge(first: int, size: int, shape: tuple[int, ...]) -> tuple[Box, Box] | None:
+    """Return two boxes that hold a run over the edge of two larger parts, if it is so.
+
+    The smallest box around such a run is both parts, however short the run. The boxes
+    end and start at the edge, and their shapes depend on the run's size only.
+
+    Examples
+    --------
+    >>> over_edge(18, 4, (3, 20))
+    (Box(start=(0, 16), stop=(1, 20)), Box(start=(1, 0), stop=(2, 4)))
+    >>> over_edge(12, 4, (3, 20)), over_edge(5, 30, (3, 20))
+    (None, None)
+    """
+    for d in range(len(shape)):
+        inner = prod(shape[d + 1 :])
+        a, b = first // inner, (first + size - 1) // inner
+        if a != b:
+            edge = b * inner
+            if size >= inner:
+                return None
+            left = covering(edge - size, edge - 1, shape)
+            return left, covering(edge, edge + size - 1, shape)
+    return None

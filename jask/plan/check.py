@@ -3,7 +3,7 @@
 1. Every result that is stored is written exactly once, box by box.
 2. What a pass reads was written by an earlier one, or is a leaf.
 3. What is loaded lies inside its value and is never empty.
-4. The projected memory is within the budget.
+4. The projected memory is within the budget, and no step loads more than that.
 """
 
 from collections.abc import Sequence
@@ -27,6 +27,7 @@ def check(plan: Plan, program: Program) -> None:
         late = [v for v in p.leaves if v not in written]
         _require(not late, f"pass {number} reads {late} before it is written")
         _check_pass(number, p)
+        _check_loads(number, p)
         written |= {v for v in p.made if plan.places[v] != "block"}
     lost = [
         v for v in program.outputs if isinstance(v, Var) and v.size and v not in written
@@ -65,6 +66,16 @@ def _check_pass(number: int, p: Pass) -> None:
             )
             _check_follows(number, root.outputs, after)
             _check_pass(number, after)
+
+
+def _check_loads(number: int, p: Pass) -> None:
+    for index in product(*(range(n) for n in p.counts)):
+        loads = lower(p, index).loads
+        nbytes = sum(x.box.size * x.leaf.dtype.itemsize for x in loads)
+        _require(
+            nbytes <= p.memory,
+            f"pass {number} loads {nbytes} bytes at {index}, over {p.memory} projected",
+        )
 
 
 def _check_follows(number: int, handed: Sequence[Var], after: Pass) -> None:

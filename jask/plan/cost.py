@@ -4,7 +4,7 @@ The constants are rough figures of one machine with a warm page cache. They only
 tile shapes of one program, so their ratios matter and their values do not.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -13,6 +13,7 @@ from jask.plan.axes import order_after, pass_after
 from jask.plan.ir import MiB, Pass, Place, Root
 from jask.plan.lower import Load, needed, spans_of
 from jask.rules._table import RULES
+from jask.rules.pieces import at_edges
 from jask.trace.ir import Equation, Literal, Var
 
 READ = 6e9
@@ -82,7 +83,8 @@ class Survey:
     copies: int
     """Bytes of an operand's copies that reductions make on the way."""
     packed: int
-    """Bytes that products keep of their operands in another order."""
+    """Bytes that products keep of their operands in another order, and that other
+    tiles hold beyond this one."""
     work: int
     """Elements computed or loaded."""
     compute: float
@@ -150,7 +152,7 @@ def _survey(
     """Look at a tile; the blocks that are given are not read."""
     p, counts = tiled, tiled.counts
     domains, instances, loads = needed(tiled, middle)
-    axes = _dependence(tiled, middle, loads)
+    axes, more = _neighbours(tiled, middle, loads)
     outs = tuple(
         _out_cost(r, d, places)
         for r, d in zip(p.roots, domains, strict=True)
@@ -165,7 +167,7 @@ def _survey(
         outs,
         _temporaries(blocks),
         _copies(p, domains),
-        _packed(p, domains),
+        _packed(p, domains) + more + sum(at_edges(e, b) for e, b in blocks),
         sum(load.box.size for load in loads)
         + sum(b.size for _, b in blocks)
         + sum(
@@ -214,20 +216,30 @@ def _followed(
     )
 
 
-def _dependence(
+def _neighbours(
     p: Pass, middle: list[int], loads: Sequence[Load]
-) -> list[frozenset[int]]:
+) -> tuple[list[frozenset[int]], int]:
+    """Return the axes that each load depends on, and the bytes that a neighbour adds.
+
+    A tile on the diagonal of `x @ x.T` reads one block, any other two.
+    """
     axes: list[set[int]] = [set() for _ in loads]
+    held, most = _bytes(loads), 0
     for a, n in enumerate(p.counts):
         if n == 1:
             continue
         near = list(middle)
         near[a] += -1 if near[a] else 1
         others = set(needed(p, near)[2])
+        most = max(most, _bytes(others))
         for found, load in zip(axes, loads, strict=True):
             if load not in others:
                 found.add(a)
-    return [frozenset(a) for a in axes]
+    return [frozenset(a) for a in axes], max(0, most - held)
+
+
+def _bytes(loads: Iterable[Load]) -> int:
+    return sum(x.box.size * x.leaf.dtype.itemsize for x in loads)
 
 
 def _load_cost(

@@ -7,7 +7,14 @@ from typing import Any
 from jax import lax
 
 from jask.geometry.box import Box
-from jask.geometry.factor import Group, covering, enclosing, factor, position
+from jask.geometry.factor import (
+    Group,
+    covering,
+    enclosing,
+    factor,
+    over_edge,
+    position,
+)
 from jask.rules._blocks import crop
 from jask.rules._table import Link, Need, Rule, register
 from jask.trace.ir import Equation
@@ -73,32 +80,39 @@ class Reshape(Rule):
     Within a group of axes, the box is grown to a contiguous run of elements; the block
     is made from the smallest contiguous box of the operand that holds the run, cropped
     to the run, reshaped and cropped to the box. Both crops are at run-time offsets.
+    An equation that names its operand twice (`rules/pieces.py`) may ask for two boxes.
     """
 
     def need(self, eqn: Equation, out: Box) -> Need:
         """Ask for the boxes that hold the runs; the key is the shapes in between."""
         before, after = _shapes(eqn)
         spans = [(0, 1)] * len(before)
-        key: list[tuple[int, tuple[int, ...]] | None] = []
+        more: list[tuple[int, int]] | None = None
+        key: list[tuple[int, tuple[int, ...], bool] | None] = []
         offsets: list[int] = []
         for group in factor(before, after):
             part = _select(out, group.after)
+            box, other = part, None
             if _single(group):
-                box = part
                 key.append(None)
             else:
                 inner = tuple(after[d] for d in group.after)
                 run = enclosing(part, inner)
                 first = position(run.start, inner)
                 outer = tuple(before[d] for d in group.before)
-                box = covering(first, first + run.size - 1, outer)
-                key.append((run.size, run.shape))
-                offsets.append(first - position(box.start, outer))
+                two = len(eqn.inputs) > 1 and more is None
+                box, other, start = _holding(first, run.size, outer, two=two)
+                key.append((run.size, run.shape, other is not None))
+                offsets.append(start)
                 offsets.extend(part.relative_to(run))
-            for d, span in zip(group.before, box.intervals, strict=True):
-                spans[d] = span
-        box = _unpermuted(Box.of(spans), _permutation(eqn))
-        return Need((box,), tuple(key), tuple(offsets))
+            if more is None and other is not None:
+                more = list(spans)
+            _place(spans, group, box)
+            if more is not None:
+                _place(more, group, other or box)
+        boxes = [None if s is None else Box.of(s) for s in (spans, more)]
+        turned = [b and _unpermuted(b, _permutation(eqn)) for b in boxes]
+        return Need(tuple(turned[: len(eqn.inputs)]), tuple(key), tuple(offsets))
 
     def emit(
         self,
@@ -110,20 +124,20 @@ class Reshape(Rule):
     ) -> Any:
         """Flatten each group, crop to the run, unflatten, crop to the box."""
         groups = factor(*_shapes(eqn))
-        block = lax.transpose(blocks[0], _permutation(eqn))
-        flat = [prod(block.shape[d] for d in g.before) for g in groups]
+        key: Sequence[Any] = need.key  # type: ignore[assignment]
+        block = _flat(eqn, groups, key, blocks)
         runs: list[int] = []
         inner: list[int] = []
         first: list[Any] = []
         second: list[Any] = []
         rest = iter(offsets)
-        for length, entry in zip(flat, need.key, strict=True):  # type: ignore[call-overload]
-            size, unflat = (length, (length,)) if entry is None else entry
+        for length, entry in zip(block.shape, key, strict=True):
+            size, unflat, _ = (length, (length,), False) if entry is None else entry
             runs.append(size)
             inner.extend(unflat)
             first.append(0 if entry is None else next(rest))
             second.extend(0 if entry is None else next(rest) for _ in unflat)
-        block = crop(lax.reshape(block, flat), first, runs)
+        block = crop(block, first, runs)
         wanted = [shape[d] for g in groups for d in g.after]
         return lax.reshape(crop(lax.reshape(block, inner), second, wanted), shape)
 
@@ -138,6 +152,42 @@ class Reshape(Rule):
             for g in factor(before, after)
             if _single(g)
         ]
+
+
+def _holding(
+    first: int, size: int, shape: tuple[int, ...], *, two: bool
+) -> tuple[Box, Box | None, int]:
+    """Return boxes that hold a run, two if allowed, and where it starts in them."""
+    halves = over_edge(first, size, shape) if two else None
+    if halves is None:
+        box = covering(first, first + size - 1, shape)
+        return box, None, first - position(box.start, shape)
+    return *halves, first - position(halves[0].start, shape)
+
+
+def _place(spans: list[tuple[int, int]], group: Group, box: Box) -> None:
+    """Put the box of a group among the spans of all axes."""
+    for d, span in zip(group.before, box.intervals, strict=True):
+        spans[d] = span
+
+
+def _flat(
+    eqn: Equation, groups: Sequence[Group], key: Sequence[Any], blocks: Sequence[Any]
+) -> Any:
+    """Return the blocks with one axis for each group, joined where a run is in two."""
+    flat = []
+    for block in (b for b in blocks if b is not None):
+        turned = lax.transpose(block, _permutation(eqn))
+        lengths = [prod(turned.shape[d] for d in g.before) for g in groups]
+        flat.append(lax.reshape(turned, lengths))
+    joined = next((i for i, entry in enumerate(key) if entry and entry[2]), None)
+    return flat[0] if joined is None else lax.concatenate(flat, joined)
+
+
+def merges(eqn: Equation) -> bool:
+    """Return whether a reshape merges axes, so that a run may lie over their edges."""
+    before, after = _shapes(eqn)
+    return 0 not in before and any(len(g.before) > 1 for g in factor(before, after))
 
 
 def _permutation(eqn: Equation) -> tuple[int, ...]:

@@ -186,20 +186,34 @@ class Tile(Rule):
     """The operand, repeated along each axis.
 
     A box that stays inside one copy of an axis asks for that part of it, any other for
-    the whole axis, to be repeated and cropped at a run-time start.
+    the whole axis, to be repeated and cropped at a run-time start. An equation that
+    names its operand twice (`rules/pieces.py`) asks, along one such axis, for as much
+    of its end and of its start instead.
     """
 
     def need(self, eqn: Equation, out: Box) -> Need:
         """Ask for the part of one copy; the key says which axes wrap around."""
         spans: list[Span] = []
-        wraps: list[bool] = []
+        ways: list[str] = []
         offsets: list[int] = []
+        more: list[Span] | None = None
         for (a, b), n in zip(out.intervals, eqn.inputs[0].shape, strict=True):
-            around = a // n != (b - 1) // n
-            spans.append((0, n) if around else (a % n, (b - 1) % n + 1))
-            wraps.append(around)
-            offsets.append(a % n if around else 0)
-        return Need((Box.of(spans),), tuple(wraps), tuple(offsets))
+            span, way, at, other = (a % n, (b - 1) % n + 1), "inside", 0, None
+            if a // n != (b - 1) // n:
+                if len(eqn.inputs) > 1 and more is None and 2 * (b - a) < n:
+                    span, way, at = (n - b + a, n), "joined", a % n - n + b - a
+                    other = (0, b - a)
+                else:
+                    span, way, at = (0, n), "around", a % n
+            if other is not None:
+                more = [*spans, other]
+            elif more is not None:
+                more.append(span)
+            spans.append(span)
+            ways.append(way)
+            offsets.append(at)
+        boxes = (Box.of(spans), None if more is None else Box.of(more))
+        return Need(boxes[: len(eqn.inputs)], tuple(ways), tuple(offsets))
 
     def emit(
         self,
@@ -210,11 +224,13 @@ class Tile(Rule):
         blocks: Sequence[Any],
     ) -> Any:
         """Repeat the block and crop."""
-        (block,) = blocks
-        wraps: Any = need.key
+        ways: Any = need.key
+        block = blocks[0]
+        if "joined" in ways:
+            block = lax.concatenate(blocks, ways.index("joined"))
         times = [
-            (m + n - 2) // n + 1 if w else 1
-            for m, n, w in zip(shape, block.shape, wraps, strict=True)
+            (m + n - 2) // n + 1 if w == "around" else 1
+            for m, n, w in zip(shape, block.shape, ways, strict=True)
         ]
         return crop(jnp.tile(block, times), offsets, shape)
 

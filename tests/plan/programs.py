@@ -9,6 +9,7 @@ import numpy as np
 import jask.rules  # noqa: F401 (fills the rule table)
 from jask.plan.ir import Limits, Plan
 from jask.plan.make import make_plan
+from jask.rules.pieces import in_pieces
 from jask.trace.build import build, structure
 from jask.trace.graph import Call, Node, Operation, Result, Source
 from jask.trace.ir import Program, Var
@@ -49,7 +50,7 @@ def plan_of(
 ) -> tuple[Plan, Program]:
     """Plan these nodes; results go to disk unless said otherwise."""
     found = structure(nodes)
-    program = rewrite(build(nodes, found))
+    program = in_pieces(rewrite(build(nodes, found)))
     places: dict[Var, Any] = {
         v: "disk" if isinstance(n, Source) else "memory"
         for v, n in zip(program.leaves, found.leaves, strict=True)
