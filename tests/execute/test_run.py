@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from jask.errors import (
     ScratchFullError,
     SourceChangedError,
 )
-from jask.execute import run
+from jask.execute import heap, run
 from jask.execute.kernel import QUICK_BELOW
 from jask.execute.ledger import LEDGER
 from jask.execute.run import InMemory, ToFile, ToScratch, _enough, evaluate
@@ -339,3 +340,31 @@ def test_kernels_that_plans_share_count_once(tmp_path: Path, x: np.ndarray):
     (prepared,) = run._plans.values()
     counted: set[int] = set()
     assert prepared.nbytes(counted) > 10 * prepared.nbytes(counted)
+
+
+def test_what_compiling_leaves_behind_is_given_back_before_the_first_step(
+    tmp_path: Path, x: np.ndarray, monkeypatch: pytest.MonkeyPatch
+):
+    size, events = [0], []
+    fit, start = run._fit, run._run
+
+    def trim(_: int) -> None:
+        events.append("trim")
+        size[0] = 0
+
+    def compiling(*args: Any, **kwargs: Any) -> Any:
+        found = fit(*args, **kwargs)
+        size[0] += 2 * heap.KEPT
+        return found
+
+    def running(*args: Any) -> None:
+        events.append("run")
+        start(*args)
+
+    monkeypatch.setattr(heap, "anonymous_bytes", lambda: size[0])
+    monkeypatch.setattr(heap, "_trim", lambda: trim)
+    monkeypatch.setattr(heap.HeapGuard, "floor", inf)
+    monkeypatch.setattr(run, "_fit", compiling)
+    monkeypatch.setattr(run, "_run", running)
+    evaluate(call(lambda x: jnp.sin(x) - 7, disk(tmp_path, x)), [ToScratch()])
+    assert events == ["trim", "run"]
