@@ -64,13 +64,14 @@ class _Pool:
     def _work(self, job: _Job | None) -> None:
         inbox: _Inbox = SimpleQueue()
         while job is not None:
-            mine = job.claim()
             try:
-                if mine:
+                if job.claim():
                     job.task()
-            finally:
-                self._idle.append(inbox)  # before anybody hears of the end
+            except BaseException:
                 job.end()
+                raise
+            self._idle.append(inbox)  # before anybody hears of the end
+            job.end()
             del job
             job = self._next(inbox)
 

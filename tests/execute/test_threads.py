@@ -45,6 +45,17 @@ def test_threads_are_used_again():
     assert threading.active_count() <= before
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_task_that_raises_all_the_same_takes_nothing_with_it_but_its_thread():
+    def task() -> None:
+        raise ValueError
+
+    run_all([lambda: None, task, task], never)
+    done: list[int] = []
+    run_all([lambda: None, lambda: done.append(1), lambda: done.append(2)], never)
+    assert sorted(done) == [1, 2]
+
+
 def test_it_returns_when_the_last_has_ended():
     slow, ended = threading.Event(), []
     threading.Timer(0.1, slow.set).start()
