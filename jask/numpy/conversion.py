@@ -32,6 +32,7 @@ from jask.numpy._table import (
     is_wide,
     ndim_of,
 )
+from jask.numpy.dtypes import result_type
 from jask.numpy.manipulation import reshape
 
 
@@ -253,55 +254,68 @@ def _stacked(obj: Any) -> Any:
 def _from_python(obj: Any, dtype: Any) -> np.ndarray[Any, Any]:
     """Return Python numbers, nested lists or a buffer as a NumPy array.
 
-    Python numbers take JAX's default dtypes; other elements keep theirs.
+    Python numbers take JAX's default dtypes beside each other, and that of other
+    elements beside those. What does not fit the dtype is an OverflowError, and an
+    imaginary part that has no place a TypeError.
     """
     try:
         value = np.array(obj)
     except ValueError as error:
         msg = f"asarray: nested sequences must be rectangular: {error}"
         raise ValueError(msg) from error
-    kind: type | None
-    if isinstance(obj, (bool, int, float, complex)):
-        kind = type(obj)
-    elif isinstance(obj, (list, tuple)):
-        kind = _python_kind(obj)
+    if not isinstance(obj, (bool, int, float, complex, list, tuple, range)):
+        return _canonical(_native(value), dtype)
+    fixed, kind = _kinds([*obj] if isinstance(obj, range) else obj)
+    if dtype is not None:
+        return _fitted(value, kind if not fixed else None, dtype)
+    if not fixed:
+        target = default_dtype(kind)
+    elif kind is None:
+        target = result_type(*fixed)
     else:
-        return _native(value)
-    if kind is None or dtype is not None:
-        return _native(value)
-    target = default_dtype(kind)
-    if target.kind in "iu" and value.size:
-        _check_range(value, target)
-    return value.astype(target)
+        target = result_type(*fixed, kind(0))
+    return _canonical(_fitted(value, kind, target).astype(target), None)
 
 
-def _python_kind(obj: Any) -> Any:
-    """Return the widest Python type in nested lists; None for NumPy scalars."""
+def _kinds(obj: Any) -> tuple[set[np.dtype[Any]], Any]:
+    """Return the dtypes of arrays in nested lists, and the widest Python type."""
     order = (bool, int, float, complex)
+    fixed: set[np.dtype[Any]] = set()
     best, stack = -1, [obj]
     while stack:
         item = stack.pop()
         if isinstance(item, (list, tuple)):
             stack.extend(item)
         elif isinstance(item, (np.ndarray, np.generic)):
-            return None
+            fixed.add(as_dtype(item.dtype))
         elif type(item) in order:
             best = max(best, order.index(type(item)))
         else:
             msg = f"asarray: must be given numbers or bools; got {type(item).__name__}."
             raise TypeError(msg)
-    return float if best < 0 else order[best]
+    if best < 0:
+        return fixed, None if fixed else float
+    return fixed, order[best]
+
+
+def _fitted(
+    value: np.ndarray[Any, Any], kind: Any, target: np.dtype[Any]
+) -> np.ndarray[Any, Any]:
+    """Return Python numbers that fit a dtype; raise for those that do not."""
+    if kind is complex and target.kind not in "cb":
+        msg = f"asarray: complex numbers have no place in {target}; give their parts."
+        raise TypeError(msg)
+    if kind is int and target.kind in "iu" and value.size:
+        _check_range(value, target)
+    huge = value.dtype == object and kind in (int, float)
+    return value.astype(np.float64) if huge else _native(value)
 
 
 def _check_range(value: np.ndarray[Any, Any], target: np.dtype[Any]) -> None:
-    """Raise OverflowError where Python integers do not fit the default integer."""
+    """Raise OverflowError where integers do not fit a dtype."""
     limits = np.iinfo(target)
-    if (
-        value.dtype.kind not in "iub"
-        or value.min() < limits.min
-        or value.max() > limits.max
-    ):
-        msg = f"asarray: a Python integer does not fit {target}; give dtype=."
+    if value.min() < limits.min or value.max() > limits.max:
+        msg = f"asarray: an integer does not fit {target}; give another dtype=."
         raise OverflowError(msg)
 
 

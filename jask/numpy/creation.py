@@ -72,6 +72,9 @@ def full(
     target = dtype_or_none(dtype)
     if target is None and not hasattr(value, "dtype"):
         target = default_dtype(type(value))
+    if type(value) is complex and target is not None and target.kind not in "cb":
+        msg = f"full: a complex number has no place in {target}."
+        raise TypeError(msg)
     wide = is_wide(target)
     where = shape_tuple("full", shape)
     return call(_kernels.full, value, name="full", wide=wide, shape=where, dtype=target)

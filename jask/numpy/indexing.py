@@ -154,13 +154,19 @@ def without_masks(key: Key) -> Key:
 
 def _single_bool(x: Array, key: Key) -> Array:
     """Return `x[key]` where the key holds single bools: a new axis of length 1 or 0."""
+    entries, holds = _without_single(key)
+    at = next(i for i, e in enumerate(key.entries) if _is_single(e))
+    before = [e for e in entries[:at] if type(e) is not int]
+    out = getitem(x, entries)
+    return getitem(out, (slice(None),) * len(before) + (slice(0, int(holds)),))
+
+
+def _without_single(key: Key) -> tuple[tuple[Any, ...], bool]:
+    """Return a key with a new axis in the place of its single bool, and that bool."""
     at = next(i for i, e in enumerate(key.entries) if _is_single(e))
     (known,) = fetch("boolean indexing", key.entries[at])
-    entries = list(key.entries)
-    entries[at] = None
-    before = [e for e in entries[:at] if type(e) is not int]
-    out = getitem(x, tuple(entries))
-    return getitem(out, (slice(None),) * len(before) + (slice(0, int(known)),))
+    entries = (*key.entries[:at], None, *key.entries[at + 1 :])
+    return entries, bool(known)
 
 
 def _is_single(entry: Any) -> bool:
@@ -195,6 +201,9 @@ def update(x: Array, key: Any, values: Operand, method: str, **options: Any) -> 
             )
         if _streams(x, masks[0], value):
             return _update_places(x, masks[0], value, method)
+    if len(parsed.arrays) == 1 and any(map(_is_single, masks)):
+        entries, holds = _without_single(parsed)
+        return update(x, entries, value, method, **options) if holds else x
     parsed = without_masks(parsed)
     return call(
         _updates.scattered,

@@ -173,7 +173,7 @@ def repeat(
     >>> jask.materialize(jnp.repeat(jnp.asarray([1, 2]), 2))
     Array([1, 1, 2, 2], dtype=int32)
     """
-    value = reshape(x, (-1,)) if axis is None else x
+    value = x if axis is not None and ndim_of(x) else reshape(x, (-1,))
     where = axis_index(0 if axis is None else axis, ndim_of(value))
     if total_repeat_length is not None:
         length = operator.index(total_repeat_length)

@@ -30,8 +30,9 @@ def _position(
     def function(
         x: Operand, /, axis: int | None = None, *, keepdims: bool = False
     ) -> Array:
-        check_not_empty(name, x, axis)
+        check_operand(name, x)
         where = None if axis is None else axis_index(axis, ndim_of(x))
+        check_not_empty(name, x, where)
         return call(
             kernel, x, name=name, wide=True, axis=where, keepdims=keepdims is True
         )

@@ -188,3 +188,17 @@ def test_bytes_and_reversal(stored: Any):
     assert stored(I).tobytes("F") == I.tobytes("F")
     assert [int(v) for v in reversed(stored(I[0]))] == [*I[0, ::-1]]
     assert stored(I).weak_type is False
+
+
+SINGLE: list[Any] = [(True, 0), (0, True), (slice(None), 0, False), (..., True)]
+
+
+@pytest.mark.parametrize("key", SINGLE, ids=str)
+def test_a_single_bool_beside_others_chooses_all_or_nothing(key: Any, stored: Any):
+    expected = A.copy()
+    expected[key] = 50
+    same(stored(A).at[key].set(50), expected)
+    same(stored(A)[key], A[key])
+    x = stored(A)
+    x[key] = 50
+    same(x, expected)

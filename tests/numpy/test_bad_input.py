@@ -135,3 +135,44 @@ def test_a_type_error_names_the_dtypes(name: str, dtypes: tuple[str, str]):
 def test_shapes_that_do_not_broadcast_are_an_error_at_the_call_with_both():
     with pytest.raises((TypeError, ValueError), match=r"\(3, 4\).*\(5,\)"):
         X + disk(np.ones(5, np.float32))
+
+
+@pytest.mark.parametrize("name", ["ihfft", "rfft", "rfft2", "rfftn"])
+def test_a_transform_of_no_points_is_an_error_at_the_call(name: str):
+    nothing = disk(np.zeros((3, 0), np.float32))
+    with pytest.raises(ValueError, match="at least one point"):
+        named(f"fft.{name}")(nothing)
+    some = {"n": 2} if name in ("ihfft", "rfft") else {"s": (2, 2)}
+    assert np.asarray(named(f"fft.{name}")(nothing, **some)).any() == np.False_
+
+
+def test_several_axes_are_a_type_error_where_one_is_taken():
+    for axes in ((0, 1), (0, 0), (5,)):
+        with pytest.raises(TypeError):
+            jnp.argmax(X, axis=axes)
+
+
+def test_a_number_is_repeated_as_a_line_of_one():
+    found = jnp.repeat(disk(np.float32(2)), 3, axis=-1)
+    assert np.asarray(found).tolist() == [2.0, 2.0, 2.0]
+    with pytest.raises(np.exceptions.AxisError):
+        jnp.repeat(disk(np.float32(2)), 3, axis=1)
+
+
+IMPOSSIBLE: dict[str, Any] = {
+    "zeros": lambda: jnp.zeros((2, -1)),
+    "repeat": lambda: jnp.repeat(X, -1),
+    "tile": lambda: jnp.tile(X, -1),
+    "reshape": lambda: jnp.reshape(X, (-1, -1)),
+    "reshape to nothing": lambda: jnp.reshape(X, (0, -1)),
+    "transpose": lambda: jnp.transpose(X, (0,)),
+    "flip": lambda: jnp.flip(X, (0, 0)),
+    "moveaxis": lambda: jnp.moveaxis(X, (0, 0), (1, 0)),
+    "arange": lambda: jnp.arange(0, 5, 0),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_a_length_or_an_axis_that_cannot_be_is_numpys_value_error(name: str):
+    with pytest.raises(ValueError, match=r"must|cannot|repeated|needs"):
+        IMPOSSIBLE[name]()

@@ -161,3 +161,61 @@ WRONG: list[tuple[Any, type[Exception]]] = [
 def test_what_cannot_be_made_is_refused(make: Any, error: type[Exception]):
     with pytest.raises(error):
         make()
+
+
+BESIDE: list[Any] = [
+    [np.int8(1), 2],
+    [np.float32(1), 2],
+    [np.int8(1), 2.5],
+    [[np.float16(1)], [True]],
+    [np.uint8(3), np.int8(1)],
+    [np.int32(1), np.float32(2)],
+    [np.zeros(2, np.int16), [3, 4]],
+    [np.int64(5), 1],
+    range(4),
+    range(0),
+    memoryview(np.arange(3)),
+]
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("given", BESIDE, ids=range(len(BESIDE)))
+def test_numbers_of_python_give_way_in_lists_too(given: Any, x64: bool):
+    with jax.enable_x64(x64):
+        assert_equal(jnp.asarray(given), jax.numpy.asarray(given))
+
+
+@pytest.mark.parametrize("given", [300, -1, 2**31, 2**63, 2**64, [1, 300], (2**70,)])
+def test_an_integer_of_python_that_does_not_fit_a_given_dtype_is_an_error(given: Any):
+    for x64 in (False, True):
+        with jax.enable_x64(x64), pytest.raises(OverflowError, match="not fit uint8"):
+            jnp.asarray(given, dtype="uint8")
+
+
+@pytest.mark.parametrize("given", [2**64, [2**70, 1]])
+def test_an_integer_beyond_64_bits_may_be_a_float(given: Any):
+    assert_equal(jnp.asarray(given, "float32"), np.asarray(given, np.float32))
+
+
+def test_a_complex_number_of_python_has_no_place_in_real_numbers():
+    for call in (
+        lambda: jnp.asarray(1j, dtype="int8"),
+        lambda: jnp.asarray([1, 2j], dtype="float32"),
+        lambda: jnp.full((2,), 1j, dtype="bfloat16"),
+        lambda: jnp.full_like(jnp.ones(2), 1j),
+    ):
+        with pytest.raises(TypeError, match="no place"):
+            call()
+    assert np.asarray(jnp.full((1,), 1j, dtype=bool)).tolist() == [True]
+
+
+def test_a_range_of_truth_values_holds_what_is_not_zero():
+    for bounds in ((2,), (0,), (1, 3)):
+        assert_equal(jnp.arange(*bounds, dtype=bool), np.arange(*bounds).astype(bool))
+
+
+@pytest.mark.parametrize("given", [None, "1", b"2", [None], [1, "2"]])
+def test_what_holds_no_numbers_is_a_type_error(given: Any):
+    for dtype in (None, "int8", "float32"):
+        with pytest.raises(TypeError):
+            jnp.asarray(given, dtype=dtype)

@@ -106,3 +106,9 @@ def test_a_complex_number_is_true_where_it_is_not_zero(name: str, axis: Any):
     for array in (disk(x), jnp.asarray(x)):
         found = getattr(jnp, name)(array, axis=axis)
         assert_equal(found, getattr(np, name)(x, axis=axis))
+
+
+def test_extremes_of_complex_numbers_are_found_by_their_parts_in_turn():
+    x = np.array([2, 2 + 1j, 1 + 5j, 1 - 5j], np.complex64)
+    for name in ("argmax", "argmin", "nanargmax", "nanargmin"):
+        assert int(getattr(jnp, name)(disk(x))) == getattr(np, name)(x)
