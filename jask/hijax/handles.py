@@ -114,7 +114,7 @@ class Table:
         self._watches: dict[int, _Watch] = {}
         self._generations: list[int] = []
         self._free: deque[int] = deque()
-        self._dead: deque[int] = deque()  # appended to by the garbage collector
+        self._dead: deque[_Watch] = deque()  # appended to by the garbage collector
         self._resting: deque[tuple[int, int]] = deque()
         self._owed: deque[tuple[int, weakref.ref[Owed]]] = deque()
         self._clock = 0
@@ -136,32 +136,40 @@ class Table:
         With the rows of the node: one handle for each.
         """
         buffer, numbers = _aligned_int32(() if rows is None else (len(rows),))
-        with self._lock:
-            self.collect()
-            handle = self._new(node, "lent")
+        with self._lock, self._made(node, "lent") as handle:
             numbers[...] = handle if rows is None else self._children(handle, rows)
-        value = in_place(numbers)
-        exact = value.unsafe_buffer_pointer() == numbers.ctypes.data
-        with self._lock:
+            value = in_place(numbers)
+            exact = value.unsafe_buffer_pointer() == numbers.ctypes.data
             self._entries[handle].kind = "lent" if exact else "pinned"
             self._watch(handle, buffer if exact else value)
         return value
 
     def pin(self, node: Node) -> Pin:
         """Return a handle that lives as long as the returned object."""
-        with self._lock:
-            self.collect()
-            pin = Pin(self._new(node, "pinned"))
-            self._watch(int(pin.handle), pin)
-            return pin
+        with self._lock, self._made(node, "pinned") as handle:
+            pin = Pin(handle)
+            self._watch(handle, pin)
+        return pin
 
     def parts(self, pin: Pin, nodes: Sequence[Node]) -> Any:
         """Return handles for nodes that live as long as what is pinned."""
         with self._lock:
             return np.asarray(self._children(int(pin.handle), nodes), np.int32)
 
+    @contextmanager
+    def _made(self, node: Node, kind: Kind) -> Iterator[int]:
+        """Yield a new handle; what cuts the block short, Ctrl-C too, ends its life."""
+        self.collect()
+        handle = self._new(node, kind)
+        try:
+            yield handle
+        except BaseException:
+            self._watches.pop(handle, None)
+            self._release(handle)
+            raise
+
     def _watch(self, handle: int, owner: Any) -> None:
-        watch = _Watch(owner, self._bury)
+        watch = _Watch(owner, self._dead.append)  # not Python's: Ctrl-C cannot enter
         watch.handle = handle
         self._watches[handle] = watch
 
@@ -241,7 +249,7 @@ class Table:
             self._settle()
             self._clock += 1
             while self._dead:
-                handle = self._dead.popleft()
+                handle = self._dead.popleft().handle
                 self._watches.pop(handle, None)
                 self._resting.append((self._clock, handle))
             oldest = self._owed[0][0] if self._owed else self._clock + 1
@@ -258,11 +266,10 @@ class Table:
             for handle in list(self._orphans):
                 self._release(handle)
 
-    def _bury(self, watch: Any) -> None:
-        self._dead.append(watch.handle)  # no lock: the garbage collector calls this
-
     def _end(self, handle: int) -> None:
-        entry = self._entries[handle]
+        entry = self._entries.get(handle)
+        if entry is None:
+            return  # what made it was cut short
         if entry.kind == "lent":
             self._release(handle)
         else:
