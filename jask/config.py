@@ -192,6 +192,8 @@ def config(**changes: Unpack[Changes]) -> Iterator[Settings]:
     """Change settings within a `with` block, on this thread.
 
     Called without `with` it does nothing; `set_memory_budget` is for the whole process.
+    As with JAX's own settings, do not `await` within the block: the tasks of a thread
+    share its settings.
     The block is given the settings: `with jask.config() as s` shows those in force.
 
     A function under `jax.jit` runs with the settings in force where it is called, its
