@@ -46,10 +46,10 @@ NOTES = """
 - Plain `jax.value_and_grad`, run eagerly, evaluates the value first, and then the
   gradients of all in-memory parameters together. Under `jax.jit`, and with
   `jask.value_and_grad`, all of it is one evaluation that reads each source once.
-- Arrays that are materialized at once, `jask.materialize((a, b, c))`, are one evaluation
-  and one equation in a jaxpr, forward and backward. Separate calls in one jitted function
-  share an evaluation where the later ones need no array in a file, and no value, that
-  the first does not need too.
+- Arrays that are materialized at once, `jask.materialize((a, b, c))`, are one
+  evaluation and one equation in a jaxpr, forward and backward. Separate calls in one
+  jitted function share an evaluation where the later ones need no array in a file, and
+  no value, that the first does not need too.
 - Operations on disk arrays keep no residuals: what the way back needs is computed again
   from the operands. `jax.checkpoint` works, and changes little.
 - `jax.lax.scan` takes a handle for each row, and calls back for each step that asks for
