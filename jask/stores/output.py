@@ -174,6 +174,8 @@ def _create(target: Path) -> tuple[Path, int]:
         temporary = target.with_name(name)
         try:
             fd = at_any_cost(lambda: os.open(temporary, flags, 0o666), target)  # noqa: B023 (called at once)
+            if claim(fd, temporary):
+                return temporary, fd
         except OSError as error:
             if error.errno not in _CLOSED:
                 raise
@@ -182,8 +184,6 @@ def _create(target: Path) -> tuple[Path, int]:
         except KeyboardInterrupt:  # that came when the file was just made
             temporary.unlink(missing_ok=True)
             raise
-        if claim(fd, temporary):
-            return temporary, fd
         os.close(fd)
 
 

@@ -6,6 +6,7 @@ the events `call` and `c_return` of `sys.setprofile`.
 
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -15,12 +16,15 @@ import jax
 OURS = ("/jask/", threading.__file__)
 """Where an interrupt is tried: what it does within JAX is for JAX to say."""
 
+FINALIZERS = ("__del__", "_bury")
+"""Functions that Python calls when an object goes; others are called by `weakref`."""
+
 
 def interrupted(work: Callable[[], object], place: int) -> bool:
     """Run `work`, interrupted at a place; return whether there is such a place.
 
-    It raises, unless that is within a finalizer: there it is lost, as everywhere in
-    Python.
+    If that is within a finalizer, where it would be lost as everywhere in Python, it
+    comes at the next place that is not.
     """
     left, lost = place, list[Any]()
 
@@ -29,7 +33,7 @@ def interrupted(work: Callable[[], object], place: int) -> bool:
         if event not in {"call", "c_return"} or not _is_ours(frame):
             return
         left -= 1
-        if left < 0:
+        if left < 0 and not _in_finalizer(frame):
             sys.setprofile(None)
             raise KeyboardInterrupt
 
@@ -48,3 +52,12 @@ def interrupted(work: Callable[[], object], place: int) -> bool:
 
 def _is_ours(frame: FrameType) -> bool:
     return any(part in frame.f_code.co_filename for part in OURS)
+
+
+def _in_finalizer(frame: FrameType | None) -> bool:
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename == weakref.__file__ or code.co_name in FINALIZERS:
+            return True
+        frame = frame.f_back
+    return False
