@@ -257,6 +257,11 @@ class _Lane:
         at = run.prepared.index(self.current)[axis]
         return run.p.counts[axis] - 1 - at if axis in run.p.descending else at
 
+    def line_length(self, root: Root) -> int:
+        """Return how many tiles a line has."""
+        assert root.eqn is not None
+        return self.pass_run.p.counts[root.axes[root.scan.axis(root.eqn)]]
+
     def spare(self, job: Job) -> list[Any]:
         """Return storage for the output block: the last one, if its shape fits."""
         if job.root.kind not in {"map", "scan"}:
@@ -281,6 +286,8 @@ class _Lane:
             with run.lock:
                 line = run.carries[job.key]
                 line.value, line.done = list(arrays[1:]), line.done + 1
+                if line.done == self.line_length(root):
+                    del run.carries[job.key]
                 run.changed.notify_all()
             self.follow(job, job.domain, arrays, self.read)
             self.write_block(job, arrays[0])

@@ -8,7 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jask._jax import kernel_device
+from jask.execute.lanes import PassRun
+from jask.execute.results import Gathered
 from jask.geometry.box import Box
+from jask.trace.ir import Var
 from tests.execute.pieces import Counted, prepared, run_pass, traced
 
 RNG = np.random.default_rng(0)
@@ -78,6 +82,25 @@ def test_a_scan_carries_from_tile_to_tile(reverse: bool, workers: int):
     sources = {found.program.leaves[0]: Counted(whole)}
     results, _ = run_pass(prepared(found.tiled((300, 2)), workers), sources)
     np.testing.assert_array_equal(results[0], right)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_the_carry_of_a_finished_line_is_let_go(workers: int):
+    x = np.arange(240, dtype="i8").reshape(6, 40)
+    found = traced(lambda x: jax.lax.cumsum(x, 0), x)
+    p = found.tiled((2, 4))
+    p.order = (1, 0)
+    ready = prepared(p, workers)
+    (out,) = found.program.outputs
+    assert isinstance(out, Var)
+    held: list[int] = []
+    sources, sink = {found.program.leaves[0]: Counted(x)}, Gathered(x.shape, x.dtype)
+    run = PassRun(ready, sources, {out: [sink]}, lambda: held.append(len(run.carries)))
+    with kernel_device():
+        run.run()
+    np.testing.assert_array_equal(sink.array, x.cumsum(0))
+    assert max(held) <= workers
+    assert not run.carries
 
 
 class Broken:
