@@ -26,15 +26,16 @@ def interrupted(work: Callable[[], object], place: int) -> bool:
     If that is within a finalizer, where it would be lost as everywhere in Python, it
     comes at the next place that is not.
     """
-    left, lost = place, list[Any]()
+    left, raised, lost = place, False, list[Any]()
 
     def look(frame: FrameType, event: str, _: Any) -> None:
-        nonlocal left
+        nonlocal left, raised
         if event not in {"call", "c_return"} or not _is_ours(frame):
             return
         left -= 1
         if left < 0 and not _in_finalizer(frame):
             sys.setprofile(None)
+            raised = True
             raise KeyboardInterrupt
 
     hook, sys.unraisablehook = sys.unraisablehook, lost.append
@@ -46,8 +47,8 @@ def interrupted(work: Callable[[], object], place: int) -> bool:
     finally:
         sys.setprofile(None)
         sys.unraisablehook = hook
-    assert left >= 0 or lost, "the interrupt was lost"
-    return left < 0
+    assert lost or not raised, "the interrupt was lost"
+    return raised
 
 
 def _is_ours(frame: FrameType) -> bool:
