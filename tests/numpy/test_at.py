@@ -1,8 +1,6 @@
 """`x.at[...]` with options, and methods of arrays: what jax.numpy's give."""
 
-import itertools
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -19,20 +17,6 @@ I = GRID.astype(np.int32)[1]  # noqa: E741 (integers)
 FAR = np.asarray([2, -1, 7, 0, -9])
 """Places along an axis of three elements; two of them are not there."""
 NEAR = np.asarray([0, 1, 2])
-
-
-@pytest.fixture
-def stored(tmp_path: Path) -> Any:
-    """Put an array into a file of its own; blocks of four elements."""
-    paths = (tmp_path / f"{i}.npy" for i in itertools.count())
-
-    def put(x: Any) -> Any:
-        path = next(paths)
-        np.save(path, np.asarray(x))
-        return jask.open(path)
-
-    with jask.config(block_bytes=16):
-        yield put
 
 
 def same(found: Any, expected: Any) -> None:
