@@ -55,10 +55,10 @@ class Process:
     @contextmanager
     def evaluation(self) -> Iterator[None]:
         """Count an evaluation; the end of the process waits for it."""
-        self.require_usable()
         counted = 0
         try:
             with self._lock:
+                self.require_usable()  # here, or the end would not know of it
                 self._running += 1
                 counted = 1
             yield

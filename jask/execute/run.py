@@ -103,18 +103,18 @@ def evaluate(
 def evaluate_small(graph: Structure) -> list[Any] | None:
     """Return the values in memory of a small program that was evaluated before.
 
-    None if it is another one: then `evaluate` is asked. A few kilobytes are neither
-    claimed nor waited for, they are a part of the reserve; nothing is traced or
-    compiled, so that no context of JAX is needed.
+    None if it is another one: then `evaluate` is asked. At most `FREE_BYTES` for each
+    thread that asks are neither claimed nor waited for, they are a part of the reserve;
+    nothing is traced or compiled, so that no context of JAX is needed.
     """
     if not is_candidate(graph.key):
         return None
     small = _known_small(graph.key, current().memory_budget)
     if small is None or small.nbytes > FREE_BYTES:
         return None
-    PROCESS.require_usable()
-    COUNTERS.evaluations += bool(small.steps)
-    return _run_small(small, graph)
+    with PROCESS.evaluation():
+        COUNTERS.evaluations += bool(small.steps)
+        return _run_small(small, graph)
 
 
 def _known_small(key: Key, memory: int) -> Small | None:

@@ -109,6 +109,29 @@ for _ in range(3):
     assert left(tmp_path) == []
 
 
+def test_a_process_may_end_while_daemon_threads_evaluate_a_few_elements(
+    tmp_path: Path,
+):
+    code = """
+few = jask.from_numpy(np.arange(12.0))
+
+def again_and_again():
+    try:
+        while True:
+            np.asarray(jnp.sin(few) + 1)
+    except Exception as error:
+        os.write(1, f"{type(error).__name__}\\n".encode())
+
+np.asarray(jnp.sin(few) + 1)
+for _ in range(4):
+    threading.Thread(target=again_and_again, daemon=True).start()
+time.sleep(0.3)
+"""
+    done = run_script(tmp_path, code)
+    assert done.returncode == 0, done.stderr[-800:]
+    assert set(done.stdout.split()) == {"ProcessStateError"}
+
+
 def test_threads_that_are_no_daemons_come_to_their_end(tmp_path: Path):
     code = """
 threading.Thread(target=slowly, args=(lambda: sin_saved(50_000),)).start()
