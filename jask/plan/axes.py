@@ -2,7 +2,7 @@
 
 1. Every (value, axis) is a label; rules link the labels of axes that run together
    (union-find over the whole program, once). So they do for what a product sums over,
-   but where an array would then run along itself: `x @ x`.
+   but where a leaf would then run along itself: `x @ x`.
 2. The domain axes of one root take distinct grid axes, or `x + x.T` would walk the
    diagonal; axes of different roots with one label share a grid axis.
 3. The followers of a root have a grid of their own: that of the root's result, with the
@@ -42,16 +42,14 @@ class Links:
     def _link_reduced(self, eqn: Equation, leaves: Sequence[Var]) -> None:
         rule = RULES.get(eqn.name)
         for pair in rule.together(eqn) if isinstance(rule, Reduction) else ():
-            labels = [
-                self.find((v, d))
-                for v, d in zip(eqn.inputs, pair, strict=False)
-                if isinstance(v, Var)
-            ]
-            one_array = any(
-                {*labels} <= {self.find((v, d)) for d in range(v.ndim)} for v in leaves
-            )
-            if len({*labels}) == 2 and not one_array:
-                self._join(*labels)
+            operands = zip(eqn.inputs[:2], pair, strict=True)
+            found = [self.find((v, d)) for v, d in operands if isinstance(v, Var)]
+            both = set(found)
+            if len(both) == 2 and not any(both <= self._axes(v) for v in leaves):
+                self._join(*found)
+
+    def _axes(self, var: Var) -> set[Label]:
+        return {self.find((var, d)) for d in range(var.ndim)}
 
     def _join(self, a: Label, b: Label) -> None:
         self._parent[self.find(a)] = self.find(b)
