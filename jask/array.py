@@ -6,6 +6,7 @@ nothing; `jask.materialize`, `jask.save`, `persist` and the implicit conversions
 `jask.numpy.operators`.
 """
 
+import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
@@ -307,8 +308,14 @@ class DiskArray:
     def item(self, *place: int) -> Any:
         """Return the element at a place, or the only one, as a Python scalar."""
         if len(place) == 1:  # counted through all axes, as in NumPy
-            place = tuple(map(int, np.unravel_index(*place, self.shape)))
+            place = self._unraveled(operator.index(*place))
         return (self[place] if place else self)._item("item").item()
+
+    def _unraveled(self, place: int) -> tuple[int, ...]:
+        if not -self.size <= place < self.size:
+            msg = f"item: index {place} is out of bounds for {self.size} elements."
+            raise IndexError(msg)
+        return tuple(map(int, np.unravel_index(place % self.size, self.shape)))
 
     def __bool__(self) -> bool:
         """Return the truth of an array of one element."""

@@ -67,10 +67,10 @@ def updated(
 def accumulated(a: Value, *, model: Any, axis: int, dtype: Any) -> Value:
     """Return what combining gives up to each element."""
     made = _made(model, a) if dtype is None else np.dtype(dtype)
-    running = _RUNNING.get(model.__name__)
+    truth = made == np.bool_
+    running = (_OF_TRUTHS if truth else _OF_NUMBERS).get(model.__name__)
     if running is None or jnp.issubdtype(made, jnp.complexfloating):
         return model.accumulate(a, axis=axis, dtype=dtype)
-    truth = made == np.bool_
     if truth:
         a = a != jnp.zeros((), a.dtype)
     found = running(a.astype(np.int8 if truth else made), axis)
@@ -84,17 +84,26 @@ def _logarithm_of_sums_2(a: Value, axis: int) -> Value:
 
 
 def _parity(a: Value, axis: int) -> Value:
-    """Return whether the number of ones up to an element is odd."""
-    return lax.cumsum(a.astype(jnp.int64), axis) % 2
+    """Return whether the number of ones up to an element is odd.
+
+    Their sum may wrap, which leaves its parity as it is.
+    """
+    return lax.cumsum(a, axis) % 2
 
 
-_RUNNING: dict[str, Callable[[Value, int], Value]] = {
+_OF_NUMBERS: dict[str, Callable[[Value, int], Value]] = {
     "logaddexp": lax.cumlogsumexp,
     "logaddexp2": _logarithm_of_sums_2,
+    "maximum": lax.cummax,
+    "minimum": lax.cummin,
+}
+"""Scans in the place of the models' loops, of numbers that are not complex."""
+
+_OF_TRUTHS: dict[str, Callable[[Value, int], Value]] = {
     "logical_and": lax.cummin,
     "logical_or": lax.cummax,
     "logical_xor": _parity,
     "maximum": lax.cummax,
     "minimum": lax.cummin,
 }
-"""Scans in the place of the models' loops, of numbers that are not complex."""
+"""Scans of truth values, as ones and zeros."""

@@ -31,7 +31,7 @@ def _of_points(function: Callable[..., Any], summary: str) -> Callable[..., Any]
         bound.apply_defaults()
         given = bound.arguments
         axes = given.get("axis", given.get("axes"))
-        shape = given["a"].shape
+        shape = getattr(given["a"], "shape", ())  # the model refuses a list
         along = range(len(shape)) if axes is None else np.atleast_1d(axes)
         lengths = given.get("n", given.get("s"))
         known = [shape[k] for k in along if -len(shape) <= k < len(shape)]

@@ -161,10 +161,13 @@ def test_a_value_is_looked_for_in_an_array_of_one_axis(stored: Any):
 def test_an_item_may_be_named_by_its_place(stored: Any):
     x = stored(I)
     assert x.item(1, 2) == I.item(1, 2)
-    assert x.item(7) == I.item(7)
+    assert [x.item(7), x.item(-2)] == [I.item(7), I.item(-2)]
     assert x[:1, :1].item() == I.item(0)
     with pytest.raises(TypeError, match="exactly one"):
         x.item()
+    for place in (I.size, -I.size - 1):
+        with pytest.raises(IndexError, match=f"index {place} is out of bounds"):
+            x.item(place)
 
 
 def test_bytes_and_reversal(stored: Any):

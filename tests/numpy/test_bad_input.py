@@ -144,6 +144,8 @@ def test_a_transform_of_no_points_is_an_error_at_the_call(name: str):
         named(f"fft.{name}")(nothing)
     some = {"n": 2} if name in ("ihfft", "rfft") else {"s": (2, 2)}
     assert np.asarray(named(f"fft.{name}")(nothing, **some)).any() == np.False_
+    with pytest.raises(TypeError, match="requires ndarray .*list"):
+        named(f"fft.{name}")([1.0, 2.0])
 
 
 def test_several_axes_are_a_type_error_where_one_is_taken():

@@ -130,6 +130,23 @@ def test_a_dtype_is_honoured(stored: Any):
             same(found, getattr(real.add, method)(I, 1, dtype))
 
 
+@pytest.mark.parametrize("name", BINARY)
+def test_methods_give_what_the_model_gives_with_64_bit_types_off(name: str):
+    ours, model = getattr(jnp, name), getattr(real, name)
+    x = I if name in BITS else A
+    with jax.enable_x64(False):
+        for method in ("reduce", "accumulate"):
+            found = getattr(ours, method)(disk(x), 1)
+            same(found, getattr(model, method)(x, 1))
+
+
+@pytest.mark.parametrize("name", [n for n in BINARY if n.startswith("logical")])
+def test_accumulate_has_the_values_of_a_dtype_that_is_given(name: str, stored: Any):
+    for dtype in (np.float32, bool):
+        found = getattr(jnp, name).accumulate(stored(I), 1, dtype)
+        same(found, getattr(real, name).accumulate(I, 1, dtype))
+
+
 def test_a_method_reads_a_file_larger_than_the_budget(tmp_path: Path):
     x = np.random.default_rng(0).standard_normal((400, 1500), np.float32)
     np.save(tmp_path / "x.npy", x)
