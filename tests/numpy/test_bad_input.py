@@ -144,6 +144,10 @@ def test_a_transform_of_no_points_is_an_error_at_the_call(name: str):
         named(f"fft.{name}")(nothing)
     some = {"n": 2} if name in ("ihfft", "rfft") else {"s": (2, 2)}
     assert np.asarray(named(f"fft.{name}")(nothing, **some)).any() == np.False_
+
+
+@pytest.mark.parametrize("name", ["rfft", "rfft2", "rfftn"])
+def test_a_transform_of_a_list_is_the_error_of_jax_numpy(name: str):
     with pytest.raises(TypeError, match=r"requires ndarray .*list"):
         named(f"fft.{name}")([1.0, 2.0])
 
