@@ -167,10 +167,12 @@ _defaults: list[Settings] = []
 
 def _default() -> Settings:
     """Return the first settings; measured once, so that plans stay reusable."""
-    with _lock:
-        if not _defaults:
-            _defaults.append(Settings(memory_budget=max(available_memory() // 4, 1)))
-        return _defaults[0]
+    if not _defaults:
+        with _lock:
+            if not _defaults:
+                budget = max(available_memory() // 4, 1)
+                _defaults.append(Settings(memory_budget=budget))
+    return _defaults[0]
 
 
 def current() -> Settings:
@@ -182,7 +184,7 @@ def current() -> Settings:
     ...     current().memory_budget, current().block_bytes
     (1000000000, 4194304)
     """
-    settings: Settings = _process.value or (_defaults[0] if _defaults else _default())
+    settings: Settings = _process.value or _default()
     override: _Override = _local.value
     return replace(settings, **dict(override)) if override else settings
 
@@ -316,7 +318,7 @@ def set_memory_budget(budget: str | int) -> None:
     1000000000
     >>> set_memory_budget(before)
     """
-    settings: Settings = _process.value or (_defaults[0] if _defaults else _default())
+    settings: Settings = _process.value or _default()
     _process.set_global(replace(settings, memory_budget=parse_size(budget)))
 
 

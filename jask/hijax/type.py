@@ -296,7 +296,7 @@ def is_disk(x: Any) -> bool:
     """Return whether `x` is a DiskArray or a tracer of one."""
     if type(x) in _classes or isinstance(x, tuple(_classes)):
         return True
-    return isinstance(x, jax.core.Tracer) and (isinstance(jax.typeof(x), DiskArrayType))
+    return isinstance(x, jax.core.Tracer) and isinstance(jax.typeof(x), DiskArrayType)
 
 
 # ---- operators, methods and properties

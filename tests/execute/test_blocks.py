@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jask._jax import in_place
 from jask.execute.blocks import ALIGNMENT, Block, aligned_empty, fresh, host_view
 
 F4 = np.dtype("f4")
@@ -62,6 +63,32 @@ def test_a_host_view_does_not_keep_an_array_from_being_donated():
     doubled = jax.jit(lambda x: x * 2, donate_argnums=0)(array)
     assert array.is_deleted()
     assert doubled.unsafe_buffer_pointer() == before
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "i8", "c16", "bfloat16", "float8_e4m3fn", "int4"]
+)
+def test_an_array_of_any_layout_comes_to_jax_with_its_values(
+    dtype: str, device: str | None
+):
+    grid = np.arange(12).reshape(3, 4).astype(jnp.dtype(dtype))
+    layouts = [grid, grid.T, grid[:, ::-2], grid[:0], grid[1, 1, ...], grid[0].copy()]
+    with jax.default_device(device):
+        for host in layouts:
+            array = in_place(host)
+            assert (array.shape, array.dtype) == (host.shape, host.dtype)
+            assert not array.committed
+            np.testing.assert_array_equal(np.asarray(array), host)
+
+
+def test_a_donation_does_not_change_what_is_read_in_place():
+    view = Block(4096).view((1024,), F4)
+    view[...] = 3
+    array = in_place(view)
+    jax.block_until_ready(jax.jit(lambda x: x + 1, donate_argnums=0)(array))
+    assert array.is_deleted()
+    assert (view == 3).all()
 
 
 @pytest.mark.parametrize("size", [0, 1, 1 << 16])
