@@ -128,15 +128,20 @@ def compile_small(
 
 
 def initial(root: Root, shape: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
-    """Return the accumulators (or the carry) of a root before anything was seen."""
+    """Return the accumulators (or the carry) of a root before anything was seen.
+
+    They are the same everywhere: each is one element, spread.
+    """
     assert root.eqn is not None
     eqn = root.eqn
     if root.kind == "reduce":
-        make = lambda: list(root.reduction.init(eqn, _kept_shape(root, shape)))
+        whole, make = _kept_shape(root, shape), root.reduction.init
     else:
-        make = lambda: list(root.scan.init_carry(eqn, _carry_shape(root, shape)))
+        whole, make = _carry_shape(root, shape), root.scan.init_carry
+    one = (1,) * len(whole)
     with jax.enable_x64(True):  # noqa: FBT003 (JAX's own signature)
-        return [np.asarray(a) for a in jax.jit(make)()]
+        made = jax.jit(lambda: list(make(eqn, one)))()
+    return [np.broadcast_to(np.asarray(a), whole) for a in made]
 
 
 def _kept_shape(root: Root, shape: tuple[int, ...]) -> tuple[int, ...]:

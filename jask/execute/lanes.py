@@ -10,7 +10,9 @@ Worker w of W runs the steps w, w + W, ...: for each it
 Nothing is handed to another thread, so blocks stay in the processor's cache; reading,
 arithmetic and writing overlap because several workers are at different points. Which
 step a worker runs and the order of joining are fixed: results do not depend on timing.
-A scan's kernels run in the order of their steps; their reads and writes overlap.
+A scan's kernels run in the order of their steps; their reads and writes overlap. No
+worker opens a kept tile or a line while another is a whole round of steps behind, so
+that few of them are unfinished at any time.
 What follows a root is a pass of its own, of which a worker takes a step whenever it has
 finished a tile of the root.
 """
@@ -66,22 +68,24 @@ class PassRun:
         sources: Mapping[Var, Input],
         sinks: Mapping[Var, Sequence[Output]],
         advance: Callable[[], None],
-        workers: int = 0,
+        host: "PassRun | None" = None,
     ) -> None:
         self.prepared, self.p = prepared, prepared.p
         self.sources, self.sinks, self.advance = sources, sinks, advance
         self.steps = self.p.steps
-        self.workers = workers or min(self.p.workers, self.steps)
+        self.workers: int = host.workers if host else min(self.p.workers, self.steps)
         self.stop = threading.Event()
         self.errors: list[BaseException] = []
         self.lock = threading.RLock()  # `with` on it cannot be interrupted by Ctrl-C
         self.changed = threading.Condition(self.lock)
+        self.next = [] if host else list(range(self.workers))
+        """The step that each worker runs, or runs next; what follows has no say."""
         self.groups: dict[Any, _Group] = {}
         self.carries: dict[Any, _Carry] = {}
         self.shared: dict[Load, np.ndarray[Any, Any]] = {}
         self.resident = self._resident()
         self.after = {
-            k: PassRun(after, sources, sinks, advance, self.workers)
+            k: PassRun(after, sources, sinks, advance, self)
             for k, after in prepared.followers.items()
         }
 
@@ -110,6 +114,34 @@ class PassRun:
                 self.errors.append(error)
             self.stop.set()
             self.changed.notify_all()
+
+    def finished(self, worker: int) -> None:
+        """Note that a worker has finished its step."""
+        with self.lock:
+            self.next[worker] += self.workers
+            self.changed.notify_all()
+
+    def await_round(self, i: int) -> None:
+        """Wait, with the lock held, until every step up to i - workers is finished.
+
+        A step that opens something, a line or a worker's part of a kept tile, does so
+        here. While m is the first unfinished step, what is open was opened before m, as
+        it would be without threads, or by one of the steps m to m + workers - 1, of
+        which each worker has one: `cost` counts that.
+
+        It cannot come to a deadlock, in whatever way lines interleave: m itself can
+        always run. Its worker has finished all its steps before m; here it waits for
+        steps before m only; and so it does for its place in a line, because the earlier
+        tiles of a line are earlier steps (`sequential` axes are walked in order).
+        """
+        ready = lambda: all(k > i - self.workers for k in self.next)
+        self.changed.wait_for(lambda: ready() or self.stop.is_set())
+        if self.stop.is_set():
+            raise Stopped
+
+    def done_of(self, line: Any) -> int:
+        """Return how many tiles of a line are done, as long as it is open; or -1."""
+        return self.carries[line].done if line in self.carries else -1
 
     def share(self, load: Load) -> np.ndarray[Any, Any]:
         """Return a block that all workers use, read by the first that asks."""
@@ -161,6 +193,7 @@ class _Lane:
                     if run.stop.is_set():
                         return
                     self.step(i)
+                    run.finished(self.number)
                     run.advance()
         except BaseException as error:  # noqa: BLE001 (raised again by the caller)
             run.fail(error)
@@ -225,29 +258,40 @@ class _Lane:
         """Return the accumulators or the carry that the kernel starts from."""
         run, head = self.pass_run, job.head
         if job.root.kind == "reduce":
-            with run.lock:
-                if job.key not in run.groups:
-                    size = run.prepared.group_size(job.root)
-                    run.groups[job.key] = _Group(run.workers, size)
-                part = run.groups[job.key].parts[self.number]
-            return part or run.prepared.initial(head.root, head.shape)
+            return self.part(job) or run.prepared.initial(head.root, head.shape)
         if job.root.kind == "scan":
             return self.turn(job)
         return []
 
+    def part(self, job: Job) -> list[Any] | None:
+        """Return this worker's accumulators of a kept tile, if it has any."""
+        run = self.pass_run
+        size = run.prepared.group_size(job.root)
+        with run.lock:
+            group = run.groups.get(job.key)
+            mine: list[Any] | None = group.parts[self.number] if group else None
+            if mine:
+                return mine
+            if size > 1:
+                run.await_round(self.current)
+            run.groups.setdefault(job.key, _Group(run.workers, size))
+            return None
+
     def turn(self, job: Job) -> list[Any]:
         """Wait until every earlier tile of this line is done."""
-        run, head = self.pass_run, job.head
+        run, position = self.pass_run, self.position(job.root)
         with run.lock:
-            if job.key not in run.carries:
-                start = run.prepared.initial(head.root, head.shape)
+            if position == 0:
+                if self.line_length(job.root) > 1:
+                    run.await_round(self.current)
+                start = run.prepared.initial(job.head.root, job.head.shape)
                 run.carries[job.key] = _Carry(start)
-            line = run.carries[job.key]
-            position = self.position(job.root)
-            run.changed.wait_for(lambda: line.done == position or run.stop.is_set())
+            run.changed.wait_for(
+                lambda: run.done_of(job.key) == position or run.stop.is_set()
+            )
             if run.stop.is_set():
                 raise Stopped
-            return [self.mine(a) for a in line.value]
+            return [self.mine(a) for a in run.carries[job.key].value]
 
     def position(self, root: Root) -> int:
         """Return how many tiles of this step's line come before it."""

@@ -83,8 +83,7 @@ class PreparedPass:
         """
         kernels = {id(k): k for k, _ in list(self._kernels.values())}
         kernels |= {id(k): k for k in list(self._closers.values())}
-        arrays = [a for made in list(self._initial.values()) for a in made]
-        total: int = STEP_BYTES * len(self._steps) + sum(a.nbytes for a in arrays)
+        total = STEP_BYTES * len(self._steps)
         total += sum(k.nbytes for i, k in kernels.items() if i not in counted)
         counted.update(kernels)
         return total + sum(f.nbytes(counted) for f in self.followers.values())
@@ -153,7 +152,7 @@ class PreparedPass:
         with self._lock:
             if key not in self._initial:
                 self._initial[key] = initial(self.p.roots[root], shape)
-            return self._initial[key]
+        return [a.copy() for a in self._initial[key]]  # XLA is slow at spreading
 
     def group_size(self, root: Root) -> int:
         """Return how many steps contribute to one kept tile of a reduction."""

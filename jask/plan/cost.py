@@ -67,7 +67,7 @@ class OutCost:
     nbytes: int
     seconds: float
     accumulator: int
-    """Bytes of the accumulators of one kept tile."""
+    """Bytes of the accumulators of one kept tile, or of the carry of a line."""
     disk: bool
 
 
@@ -264,6 +264,9 @@ def _out_cost(root: Root, domain: Box, places: Mapping[Var, Place]) -> OutCost:
     if root.kind == "reduce" and root.eqn is not None:
         dtypes = root.reduction.accumulators(root.eqn)
         accumulator = box.size * sum(t.itemsize for t in dtypes)
+    elif root.kind == "scan" and root.eqn is not None:
+        row = box.size // max(1, box.shape[root.scan.axis(root.eqn)])
+        accumulator = row * sum(t.itemsize for t in root.scan.carries(root.eqn))
     return OutCost(root, nbytes, seconds, accumulator, disk)
 
 
@@ -420,16 +423,35 @@ def _spilled(s: Survey, temp: int) -> float:
 
 
 def _held(out: OutCost, order: Sequence[int], counts: Sequence[int], lanes: int) -> int:
-    if out.root.kind != "reduce":
+    root = out.root
+    if root.kind == "scan":
+        return out.nbytes * lanes + _carries(out, order, counts, lanes)
+    if root.kind != "reduce":
         return out.nbytes * lanes
-    kept = {out.root.axes[d] for d in out.root.kept}
+    kept = {root.axes[d] for d in root.kept}
     reduced = [
         i
         for i, a in enumerate(order)
-        if a in out.root.axes and a not in kept and counts[a] > 1
+        if a in root.axes and a not in kept and counts[a] > 1
     ]
     live = prod(counts[a] for a in order[min(reduced) :] if a in kept) if reduced else 1
     return out.accumulator * (live + 1) * lanes + out.nbytes
+
+
+def _carries(
+    out: OutCost, order: Sequence[int], counts: Sequence[int], lanes: int
+) -> int:
+    """Return the bytes of the carries of a scan.
+
+    Lines interleave where loops lie inside the scan's. Where there are fewer lines than
+    workers, some workers may be a line ahead: at most one line is open for each of them
+    (`PassRun.await_round`). Each worker holds what its kernel starts from, and makes.
+    """
+    assert out.root.eqn is not None
+    axis = out.root.axes[out.root.scan.axis(out.root.eqn)]
+    inside = order[order.index(axis) + 1 :]
+    live = prod(counts[a] for a in inside if a in out.root.axes)
+    return out.accumulator * (max(live, lanes) + 2 * lanes)
 
 
 def workers_for(p: Pass, workers: int, steps: int) -> int:

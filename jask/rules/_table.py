@@ -126,7 +126,10 @@ class Reduction(Rule):
         raise NotImplementedError
 
     def init(self, eqn: Equation, shape: tuple[int, ...]) -> Sequence[Any]:
-        """Return accumulators of a kept part before anything was seen."""
+        """Return accumulators of a kept part before anything was seen.
+
+        Each has one value everywhere.
+        """
         raise NotImplementedError
 
     def partial(
@@ -197,8 +200,15 @@ class Scan(Rule):
         """Return whether the axis is walked from its end."""
         raise NotImplementedError
 
+    def carries(self, eqn: Equation) -> tuple[Any, ...]:
+        """Return the dtype of each array of the carry."""
+        raise NotImplementedError
+
     def init_carry(self, eqn: Equation, shape: tuple[int, ...]) -> Sequence[Any]:
-        """Return the carry before the first block; `shape` has length 1 on the axis."""
+        """Return the carry before the first block; `shape` has length 1 on the axis.
+
+        It has one value everywhere.
+        """
         raise NotImplementedError
 
     def step(

@@ -76,10 +76,14 @@ class Cumulative(Scan):
         """Return whether the equation runs from the end."""
         return bool(eqn.params["reverse"])
 
+    def carries(self, eqn: Equation) -> tuple[Any, ...]:
+        """Return the dtype of the running result."""
+        dtype = eqn.outputs[0].dtype
+        return (wide(dtype) if self.widened else dtype,)
+
     def init_carry(self, eqn: Equation, shape: tuple[int, ...]) -> Sequence[Any]:
         """Return the identity everywhere."""
-        dtype = eqn.outputs[0].dtype
-        carry = wide(dtype) if self.widened else dtype
+        (carry,) = self.carries(eqn)
         return (jnp.full(shape, self.identity(carry), carry),)
 
     def step(

@@ -1,6 +1,7 @@
 """A pass: each block is read once where it can be, results do not depend on threads."""
 
 import threading
+import time
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ from jask._jax import kernel_device
 from jask.execute.lanes import PassRun
 from jask.execute.results import Gathered
 from jask.geometry.box import Box
+from jask.plan.axes import make_pass
 from jask.trace.ir import Var
 from tests.execute.pieces import Counted, prepared, run_pass, traced
 
@@ -84,23 +86,94 @@ def test_a_scan_carries_from_tile_to_tile(reverse: bool, workers: int):
     np.testing.assert_array_equal(results[0], right)
 
 
-def test_the_carry_of_a_finished_line_is_let_go():
-    x = np.arange(24_000, dtype="i8").reshape(600, 40)
-    found = traced(lambda x: jax.lax.cumsum(x, 0), x)
-    assert [r.kind for r in found.roots()] == ["scan"]
-    p = found.tiled((200, 4))
-    p.order = (1, 0)
-    ready = prepared(p)
-    (out,) = found.program.outputs
-    assert isinstance(out, Var)
-    held: list[int] = []
-    sources, sink = {found.program.leaves[0]: Counted(x)}, Gathered(x.shape, x.dtype)
-    run = PassRun(ready, sources, {out: [sink]}, lambda: held.append(len(run.carries)))
+class Late(Counted):
+    """A source one of whose boxes comes late; it notes how much is open meanwhile."""
+
+    def __init__(self, array: Any, late: Box) -> None:
+        super().__init__(array)
+        self.late = late
+        self.run: PassRun | None = None
+        self.carries, self.parts = [0], [0]
+
+    def read(self, box: Box, buffer: Any) -> None:
+        super().read(box, buffer)
+        if box == self.late:
+            time.sleep(0.5)
+
+    def note(self) -> None:
+        assert self.run is not None
+        with self.run.lock:
+            groups = self.run.groups.values()
+            parts = [p for g in groups for p in g.parts if p is not None]
+            self.parts.append(len(parts))
+            self.carries.append(len(self.run.carries))
+
+
+def ran_late(
+    fn: Any, x: Any, tile: Any, order: Any, workers: int, late: Box
+) -> tuple[list[Any], Late]:
+    """Run a pass one of whose boxes comes late; tile and order go by axes' lengths."""
+    found = traced(fn, x)
+    p = make_pass(found.roots(cautious=True), found.links)
+    p.tile = tuple(tile[n] for n in p.grid)
+    p.order = tuple(p.grid.index(n) for n in order)
+    source = Late(x, late)
+    made = {v: Gathered(v.shape, v.dtype) for r in p.roots for v in r.outputs}
+    sources = {found.program.leaves[0]: source}
+    sinks = {v: [g] for v, g in made.items()}
+    source.run = PassRun(prepared(p, workers), sources, sinks, source.note)
     with kernel_device():
-        run.run()
-    np.testing.assert_array_equal(sink.array, x.cumsum(0))
-    assert max(held) == 1
-    assert not run.carries
+        source.run.run()
+    assert not source.run.carries
+    assert not source.run.groups
+    results = [v for v in found.program.outputs if isinstance(v, Var)]
+    return [made[v].array for v in results], source
+
+
+TALL = np.arange(24_000, dtype="i8").reshape(600, 40)
+
+
+@pytest.mark.parametrize("late", [0, 1, 2])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_few_lines_of_a_scan_are_open_however_late_a_worker_is(workers: int, late: int):
+    box = Box((200 * late, 4), (200 * late + 200, 8))
+    (out,), seen = ran_late(
+        lambda x: jax.lax.cumsum(x, 0), TALL, {600: 200, 40: 4}, (40, 600), workers, box
+    )
+    np.testing.assert_array_equal(out, TALL.cumsum(0))
+    assert len(seen.boxes) == 30
+    assert max(seen.carries) <= workers
+
+
+@pytest.mark.parametrize("late", [0, 7, 19])
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_lines_that_interleave_do_not_wait_for_each_other(workers: int, late: int):
+    i, j = divmod(late, 5)
+    box = Box((150 * i, 8 * j), (150 * i + 150, 8 * j + 8))
+    (down, left), seen = ran_late(
+        lambda x: (jax.lax.cumsum(x, 0), jax.lax.cumsum(x, 1, reverse=True)),
+        TALL,
+        {600: 150, 40: 8},
+        (600, 40),
+        workers,
+        box,
+    )
+    np.testing.assert_array_equal(down, TALL.cumsum(0))
+    np.testing.assert_array_equal(left, TALL[:, ::-1].cumsum(1)[:, ::-1])
+    # one scan has a line for each of the 5 tiles of a row, the other a line at a time
+    assert 5 <= max(seen.carries) <= max(5, workers) + workers
+
+
+@pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_few_parts_of_a_fold_are_kept_however_late_a_worker_is(workers: int, late: int):
+    box = Box((300 * late, 0), (300 * late + 300, 1))
+    (out,), seen = ran_late(
+        lambda x: jnp.sum(x, 0), TALL, {600: 300, 40: 1}, (40, 600), workers, box
+    )
+    np.testing.assert_array_equal(out, TALL.sum(0))
+    assert len(seen.boxes) == 80
+    assert max(seen.parts) <= 2 * workers
 
 
 class Broken:

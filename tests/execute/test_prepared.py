@@ -57,6 +57,19 @@ def test_a_group_is_all_steps_of_one_kept_tile():
     assert p.group_size(root) == 5
 
 
+@pytest.mark.parametrize("fn", [jnp.sum, jnp.cumsum], ids=["fold", "scan"])
+def test_what_a_pass_begins_with_is_not_kept_as_large_as_a_tile(fn: Any):
+    many = np.zeros((3000, 3000), "f4")
+    p = ready(lambda x: fn(x, 0), (1000, 1000), of=many)
+    (start,) = p.initial(0, (1000, 1000))
+    assert start.size == 1000
+    np.testing.assert_array_equal(start, np.zeros(start.shape))
+    assert start.flags.c_contiguous
+    assert start.flags.owndata
+    kept = [a for made in p._initial.values() for a in made]
+    assert [a.strides for a in kept] == [(0,) * a.ndim for a in kept]
+
+
 def test_temporaries_that_are_larger_than_guessed_make_smaller_tiles(
     monkeypatch: pytest.MonkeyPatch,
 ):

@@ -90,3 +90,17 @@ def test_a_shifted_load_depends_on_the_axis_that_moves_it():
     s = survey(p, p.tile, found.places)
     by_size = {load.nbytes: load.axes for load in s.loads}
     assert by_size == {16 * 8 * 4: {0, 1}, 8 * 4: {1}}
+
+
+def test_the_carries_of_a_scan_are_held_for_every_open_line():
+    found = pieces(lambda x: jnp.cumsum(x, 0), source((64, 4096)))
+    p = found.tiled((16, 1024))
+    assert [r.kind for r in p.roots] == ["scan"]
+    s = survey(p, p.tile, found.places)
+    block, carry = 16 * 1024 * 4, 1024 * 8  # a float32 sum is carried in float64
+    assert [o.accumulator for o in s.outs] == [carry]
+    lines, interleaved = (price(s, order, p, 1).memory for order in ((1, 0), (0, 1)))
+    assert lines == 2 * block + 3 * carry + s.temp
+    assert interleaved - lines == 3 * carry
+    both = price(s, (1, 0), p, 2).memory
+    assert both == 2 * (2 * block + s.temp) + 6 * carry
