@@ -14,7 +14,7 @@ import numpy as np
 from jask._jax import variable_of
 from jask.hijax.handles import TABLE, Owed
 from jask.hijax.rows import stack
-from jask.trace.graph import Call, Dense, Handle, Node, Result, walk
+from jask.trace.graph import Call, Dense, Handle, Node, Result, pass_on, walk
 
 __all__ = ["Template", "named", "settled", "template", "traced_leaves"]
 
@@ -105,14 +105,23 @@ def template(nodes: Sequence[Node], positions: dict[Any, int]) -> Template:
 def settled(nodes: Sequence[Node]) -> list[Node]:
     """Return the nodes with every handle replaced by what it names.
 
-    Waits for the calls that return them.
+    Waits for the calls that return them. Calls keep what their handles named, and so do
+    the arrays that stand for one: a node stays the one that somebody holds.
     """
+    for node in walk(nodes):
+        if isinstance(node, Result):
+            operands = node.call.operands
+            if any(isinstance(o, Handle) for o in operands):
+                node.call.read_from(tuple(map(_settled, operands)))
+    return list(map(_settled, nodes))
 
-    def leaf(node: Node) -> Node:
-        owed = node.value if isinstance(node, Handle) else None
-        return owed.node() if isinstance(owed, Owed) else node
 
-    return _rebuild(nodes, leaf)
+def _settled(node: Node) -> Node:
+    if not (isinstance(node, Handle) and isinstance(node.value, Owed)):
+        return node
+    named = node.value.node()
+    pass_on(node, named)
+    return named
 
 
 def _shared(nodes: Sequence[Node]) -> tuple[Node, ...]:

@@ -42,6 +42,7 @@ __all__ = [
     "rebind",
     "select",
     "stored",
+    "takes_much",
     "to_disk",
 ]
 
@@ -114,6 +115,11 @@ def fits_easily(*arrays: Any) -> bool:
     return not is_forced() and 4 * sum(x.nbytes for x in arrays) <= (
         current().memory_budget
     )
+
+
+def takes_much(x: Any) -> bool:
+    """Return whether an array takes over a quarter of the memory budget."""
+    return 4 * int(getattr(x, "nbytes", 0)) > current().memory_budget
 
 
 def is_stored(x: Any) -> bool:

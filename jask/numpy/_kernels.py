@@ -211,6 +211,9 @@ def searchsorted(
 LONG = 2**20
 """Elements from which what is searched may be too long to be in memory."""
 
+MOST_PAIRS = 2**27
+"""Comparisons that are made, at most, to keep what is searched on disk."""
+
 
 def _compares(length: int, queries: int) -> bool:
     """Return whether comparing with all elements is better than a search by halves.
@@ -220,7 +223,7 @@ def _compares(length: int, queries: int) -> bool:
     of processor time, not 345), which in turn may stream over many elements.
     """
     pairs = length * max(queries, 1)
-    return length <= 32 or pairs <= 2**16 or (length > LONG and pairs <= 2**27)
+    return length <= 32 or pairs <= 2**16 or (length > LONG and pairs <= MOST_PAIRS)
 
 
 def isin(x1: Value, x2: Value, *, invert: bool, method: str = "auto") -> Value:

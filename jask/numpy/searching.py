@@ -1,11 +1,13 @@
 """Searching functions of the standard. Indices are int64 always."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import jax.numpy as jnp
 
 from jask.numpy import _kernels, _select
+from jask.numpy._engine import takes_much
 from jask.numpy._table import (
     Array,
     Axis,
@@ -197,8 +199,8 @@ def searchsorted(
     -------
     array
         The shape of `x2`; int64. Streams `x2`; `x1` must fit the memory budget, unless
-        it has over 2**20 elements and `x1.size * x2.size` is at most 2**27, or all are
-        compared.
+        it has over 2**20 elements, or takes over a quarter of the budget, and
+        `x1.size * x2.size` is at most 2**27, or all are compared.
 
     Examples
     --------
@@ -217,6 +219,9 @@ def searchsorted(
     if method not in _METHODS:
         msg = f"searchsorted: the method must be one of {_METHODS}; got {method!r}."
         raise ValueError(msg)
+    pairs = prod(shape_of(x1) + shape_of(x2))
+    if method == "scan" and takes_much(x1) and pairs <= _kernels.MOST_PAIRS:
+        method = "compare_all"
     options = {"side": side, "method": method}
     return call(
         _kernels.searchsorted, x1, x2, sorter, name="searchsorted", wide=True, **options

@@ -121,6 +121,10 @@ class Call:
     where: str = ""
     """The user's line, `file:line`, for messages; no part of the identity."""
 
+    def read_from(self, operands: tuple[Node, ...]) -> None:
+        """Take other nodes for the operands, which stand for the same arrays."""
+        object.__setattr__(self, "operands", operands)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
@@ -199,8 +203,16 @@ _holders: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 def hold(node: Node, holder: Any) -> None:
     """Note that an object stands for a node, which is its attribute `node`."""
-    if isinstance(node, Result):
+    if isinstance(node, Result | Handle):
         _holders[id(node)] = holder
+
+
+def pass_on(handle: Handle, node: Node) -> None:
+    """Let an object that stands for a handle stand for the node that it names."""
+    holder = _holders.get(id(handle))
+    if holder is not None and holder.node is handle:
+        holder.node = node
+        hold(node, holder)
 
 
 def is_held(node: Node) -> bool:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -80,3 +81,23 @@ def test_a_kept_value_of_a_file_that_was_changed_is_an_error(a: Any):
         float(later)
     with pytest.raises(jask.errors.SourceChangedError):
         float(total + 2)
+
+
+@pytest.mark.parametrize("looked_at", ["step", "value"])
+def test_a_loop_of_jitted_steps_that_looks_at_its_state_computes_each_state_once(
+    a: Any, looked_at: str
+):
+    step = jax.jit(jax.value_and_grad(lambda w, a: jnp.sum((a @ w - 1) ** 2)))
+    w, right = jnp.zeros(8, dtype="f4"), np.zeros(8, "f4")
+    plans, before = 0, snapshot()
+    for number in range(8):
+        value, gradient = step(w, a)
+        old, w = w, w - 1e-4 * gradient
+        seen = value if looked_at == "value" else jnp.linalg.vector_norm(w - old)
+        assert float(seen) > 0
+        if number == 3:
+            plans, before = COUNTERS.plans, snapshot()
+        right = right - 1e-4 * 2 * A.T @ (A @ right - 1)
+    assert COUNTERS.plans == plans
+    assert reads(before) <= 2 * 4
+    np.testing.assert_allclose(np.asarray(w), right, rtol=1e-3, atol=1e-5)

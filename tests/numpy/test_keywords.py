@@ -177,3 +177,14 @@ def test_a_long_list_is_searched_by_halves():
     with jask.config(memory_budget="100MB"):  # all pairs would be 2**40
         found = int(jnp.sum(jnp.isin(x, x[::3])))
     assert found == 1_000_000
+
+
+def test_a_list_over_the_budget_is_read_from_disk(tmp_path: Any):
+    line = np.arange(600_000, dtype=np.float32)
+    np.save(tmp_path / "line.npy", line)
+    queries = np.asarray([3.0, -1.0, 7.5, 599_999.0], np.float32)
+    with jask.config(memory_budget="1MB"):
+        x = jask.open(tmp_path / "line.npy")
+        found, places = jnp.isin(queries, x), jnp.searchsorted(x, queries)
+        assert np.asarray(found).tolist() == np.isin(queries, line).tolist()
+        assert np.asarray(places).tolist() == np.searchsorted(line, queries).tolist()
