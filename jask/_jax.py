@@ -96,6 +96,8 @@ __all__ = [
     "is_lowering",
     "is_operator_asking",
     "is_placeholder",
+    "is_put_asking",
+    "is_scan_asking",
     "kernel_device",
     "keyed_gamma",
     "late_sum",
@@ -235,9 +237,38 @@ def is_gradient_asking() -> bool:
 
 
 def is_lax_asking() -> bool:
-    """Return whether a primitive of `jax.lax` was given what the caller is asked of."""
+    """Return whether a primitive of `jax.lax` was given what the caller is asked of.
+
+    So is a JAX array its index.
+    """
     name = sys._getframe(2).f_code.co_name
-    return name in {"standard_abstract_eval", "standard_multi_result_abstract_eval"}
+    return name in {
+        "_is_boolean_index",
+        "standard_abstract_eval",
+        "standard_multi_result_abstract_eval",
+    }
+
+
+def is_put_asking() -> bool:
+    """Return whether `jax.device_put` writes the caller's type into its refusal."""
+    return sys._getframe(2).f_code.co_name == "device_put"
+
+
+def is_scan_asking() -> bool:
+    """Return whether `jax.lax.scan` asks for the type that the caller makes.
+
+    That is, where it is to walk along hijax values only, and was given no length. Of
+    traced values it knows the types, and asks nobody.
+    """
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_code.co_name in {"typeof", "<genexpr>", "map"}:
+        frame = frame.f_back
+    if frame is None or frame.f_code.co_name != "scan":
+        return False
+    known = frame.f_locals
+    walked = list(known.get("xs_flat", ()))
+    unknown = bool(walked) and known.get("length", 0) is None
+    return unknown and all(isinstance(core.typeof(x), HiType) for x in walked)
 
 
 def is_placeholder(handle: Any) -> bool:

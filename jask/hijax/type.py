@@ -24,6 +24,8 @@ from jask._jax import (
     is_gradient_asking,
     is_lax_asking,
     is_operator_asking,
+    is_put_asking,
+    is_scan_asking,
     register_hitype,
 )
 from jask.trace.graph import Node
@@ -223,6 +225,12 @@ class DiskArrayType(HiType):
 
     def __str__(self) -> str:
         """Return how a jaxpr shows the type."""
+        if is_put_asking():
+            msg = (
+                "jax.device_put of a disk array is not possible: there is no device to "
+                f"put it on; got {self!r}. Use jask.materialize(x) to load it first."
+            )
+            raise NotImplementedError(msg)
         return self.str_short()
 
 
@@ -267,8 +275,21 @@ def register_value(cls: type, make: Callable[[type, Node], Any]) -> None:
     """Make a class of values known to JAX; `make(cls, node)` returns one."""
     _classes.append(cls)
     _hooks["make"] = make
-    register_hitype(cls, lambda x: DiskArrayType(x.shape, x.dtype))
+    register_hitype(cls, _type_of)
     attach_method("_split", _refuse_jacobian)
+
+
+def _type_of(x: Any) -> DiskArrayType:
+    """Return the type of an array; refuse to `lax.scan` what it can not walk along."""
+    found = DiskArrayType(x.shape, x.dtype)
+    if is_scan_asking():
+        msg = (
+            "jax.lax.map, and jax.lax.scan without length=, cannot walk along a disk "
+            f"array: JAX does not ask for its length; got {found}. Use jask.map or "
+            "jask.scan, which take the rows in blocks."
+        )
+        raise ValueError(msg)
+    return found
 
 
 def _refuse_jacobian(x: Any, *_: Any) -> NoReturn:

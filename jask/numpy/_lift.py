@@ -21,7 +21,7 @@ import numpy as np
 
 from jask.numpy import _kernels
 from jask.numpy._engine import fetch, is_disk, to_disk
-from jask.numpy._table import call, check_operand, finish, is_array
+from jask.numpy._table import call, check_operand, check_out, finish, is_array
 
 type Function = Callable[..., Any]
 
@@ -231,6 +231,7 @@ def call_bound(
     wide: bool = False,
 ) -> Any:
     """Call lazily: operands apart, the rest static."""
+    check_out(name, bound.arguments.get("out"))
     operands: list[Any] = []
 
     def separate(value: Any, *, numbers: bool) -> Any:

@@ -17,6 +17,7 @@ import jax
 import numpy as np
 
 from jask.numpy._engine import fetch, is_disk
+from jask.numpy._table import check_out
 
 KNOWN = (np.ndarray, np.generic, jax.Array, bool, int, float, complex)
 """Operands that may stand beside a DiskArray; others may know how to handle it."""
@@ -87,10 +88,7 @@ def without_out(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def method(self: Any, *args: Any, out: Any = None, **options: Any) -> Any:
-        if out is not None:
-            name = function.__name__
-            msg = f"{name}: arrays are immutable; out must be None; got {type(out)}."
-            raise TypeError(msg)
+        check_out(function.__name__, out)
         return function(self, *args, **options)
 
     return method

@@ -76,6 +76,13 @@ def check_operand(name: str, x: Any) -> Any:
     raise TypeError(msg)
 
 
+def check_out(name: str, out: Any) -> None:
+    """Raise TypeError for an `out` that is given: no array is written into."""
+    if out is not None:
+        msg = f"{name}: arrays are immutable; out must be None; got {type(out)}."
+        raise TypeError(msg)
+
+
 def check_arrays(name: str, arrays: Any) -> list[Any]:
     """Return a sequence of operands as a list; an array is a sequence of its rows."""
     if hasattr(arrays, "shape"):
@@ -267,6 +274,7 @@ _PARAMETERS = {
     "x": ("array", "The operand."),
     "dtype": ("dtype, optional", "Of the result."),
     "keepdims": ("bool", "Keep the reduced axes with length one."),
+    "out": ("None", "For compatibility: arrays are immutable."),
     "where": ("array, optional", "Elements to take."),
     "initial": ("array, optional", "Start value."),
     "promote_integers": ("bool", "False: small integers keep their dtype."),

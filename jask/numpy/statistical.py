@@ -16,6 +16,7 @@ from jask.numpy._table import (
     axis_index,
     call,
     check_operand,
+    check_out,
     default_dtype,
     documented_reduction,
     dtype_or_none,
@@ -33,12 +34,14 @@ def reduce(
     axis: Axis,
     keepdims: Any,
     *,
+    out: None,
     where: Operand = None,
     initial: Operand = None,
     dtype: Any = None,
     **static: Any,
 ) -> Array:
     """Apply a reduction; what every function of this chapter comes down to."""
+    check_out(name, out)
     check_operand(name, x)
     options = {
         "axis": axes_tuple(axis, ndim_of(x)),
@@ -74,6 +77,7 @@ def _summation(
         axis: Axis = None,
         dtype: Any = None,
         *,
+        out: None = None,
         keepdims: bool = False,
         initial: Operand = None,
         where: Operand = None,
@@ -85,6 +89,7 @@ def _summation(
             x,
             axis,
             keepdims,
+            out=out,
             dtype=dtype,
             initial=initial,
             where=where,
@@ -106,13 +111,15 @@ def _extreme(
         /,
         axis: Axis = None,
         *,
+        out: None = None,
         keepdims: bool = False,
         initial: Operand = None,
         where: Operand = None,
     ) -> Array:
         if initial is None:
             check_not_empty(name, x, axis)
-        return reduce(name, kernel, x, axis, keepdims, initial=initial, where=where)
+        given = {"out": out, "initial": initial, "where": where}
+        return reduce(name, kernel, x, axis, keepdims, **given)
 
     doc = documented_reduction(function, name, summary, "the dtype of `x`", example)
     return finish(function, name, __name__, doc)
@@ -160,6 +167,7 @@ def mean(
     axis: Axis = None,
     dtype: Any = None,
     *,
+    out: None = None,
     keepdims: bool = False,
     where: Operand = None,
 ) -> Array:
@@ -173,6 +181,8 @@ def mean(
         Axes to reduce; None: all.
     dtype : dtype, optional
         Of the result; default: that of `x`, the default float for integers.
+    out : None
+        For compatibility: arrays are immutable.
     keepdims : bool
         Keep the reduced axes with length one.
     where : array, optional
@@ -191,7 +201,8 @@ def mean(
     >>> jask.materialize(jnp.mean(jnp.asarray([1.0, 2.5])))
     Array(1.75, dtype=float32)
     """
-    return reduce("mean", jnp.mean, x, axis, keepdims, dtype=dtype, where=where)
+    given = {"out": out, "dtype": dtype, "where": where}
+    return reduce("mean", jnp.mean, x, axis, keepdims, **given)
 
 
 def _spread(
@@ -205,6 +216,7 @@ def _spread(
         axis: Axis = None,
         dtype: Any = None,
         *,
+        out: None = None,
         correction: float = 0.0,
         keepdims: bool = False,
         ddof: float = 0,
@@ -212,8 +224,10 @@ def _spread(
         mean: Operand = None,
     ) -> Array:
         options: dict[str, Any] = {"dtype": dtype, "correction": correction or ddof}
+        check_out(name, out)
         if mean is None:
-            return reduce(name, kernel, x, axis, keepdims, where=where, **options)
+            options["where"] = where
+            return reduce(name, kernel, x, axis, keepdims, out=None, **options)
         options["axis"] = axes_tuple(axis, ndim_of(x))
         options["keepdims"] = keepdims is True
         options["dtype"] = dtype_or_none(dtype)
@@ -247,8 +261,10 @@ def _running(
         *,
         axis: int | None = None,
         dtype: Any = None,
+        out: None = None,
         include_initial: bool = False,
     ) -> Array:
+        check_out(name, out)
         ndim = ndim_of(x)
         if axis is None and ndim != 1:
             msg = (

@@ -28,10 +28,11 @@ def _truth(
         /,
         axis: Axis = None,
         *,
+        out: None = None,
         keepdims: bool = False,
         where: Operand = None,
     ) -> Array:
-        return reduce(name, kernel, x, axis, keepdims, where=where)
+        return reduce(name, kernel, x, axis, keepdims, out=out, where=where)
 
     doc = documented_reduction(function, name, summary, "bool", example)
     return finish(function, name, __name__, doc)

@@ -182,6 +182,9 @@ LAX: dict[str, Any] = {
     "sort": jax.lax.sort,
     "top_k": lambda x: jax.lax.top_k(x, 2),
     "jitted exp": jax.jit(jax.lax.exp),
+    "index": lambda x: jnp.ones(9)[x],
+    "jitted index": jax.jit(lambda x: jnp.ones((9, 9))[:, x]),
+    "index of an update": lambda x: jnp.ones(9).at[x].set(1),
 }
 
 
@@ -190,6 +193,47 @@ def test_jax_lax_says_what_to_use_instead(name):
     x = jask.from_numpy(np.ones((2, 3), "float32"))
     with pytest.raises(TypeError, match=r"jask\.lift\(fn\), or jask\.materialize"):
         LAX[name](x)
+
+
+REMEDIES: dict[str, tuple[Any, str]] = {
+    "device_put": (jax.device_put, r"Use jask\.materialize"),
+    "device_put of a pytree": (lambda x: jax.device_put([1, x]), r"jask\.materialize"),
+    "jitted device_put": (jax.jit(jax.device_put), r"Use jask\.materialize"),
+    "map": (lambda x: jax.lax.map(jnp.sin, x), r"Use jask\.map or jask\.scan"),
+    "map of two": (
+        lambda x: jax.lax.map(lambda rows: rows[0], (x, x)),
+        r"Use jask\.map or jask\.scan",
+    ),
+    "scan": (
+        lambda x: jax.lax.scan(lambda c, row: (c, row), 0.0, x),
+        r"Use jask\.map or jask\.scan",
+    ),
+    "jitted map": (jax.jit(lambda x: jax.lax.map(jnp.sin, x)), "provide `length`"),
+}
+"""Calls, and what their errors name; of a traced array `lax.map` asks nothing."""
+
+
+@pytest.mark.parametrize("name", REMEDIES)
+def test_what_jax_cannot_do_names_the_remedy(name):
+    call, remedy = REMEDIES[name]
+    x = jask.from_numpy(np.ones((2, 3), "float32"))
+    with pytest.raises((NotImplementedError, ValueError), match=remedy):
+        call(x)
+
+
+def test_a_scan_that_knows_its_length_is_not_refused():
+    x, rows = jask.from_numpy(np.ones((2, 3), "float32")), jnp.ones(2)
+
+    def step(carry, row):
+        return carry, row
+
+    for found in (
+        jax.lax.scan(step, 0.0, x, length=2)[1],
+        jax.lax.scan(step, 0.0, (x, rows))[1][0],
+        jax.lax.scan(step, x, rows)[0],
+        jax.lax.scan(step, x, None, length=2)[0],
+    ):
+        assert np.asarray(found).tolist() == [[1.0] * 3] * 2
 
 
 def test_a_result_of_an_inner_jaxpr_is_lowered_in_the_outer_trace(monkeypatch):

@@ -9,6 +9,7 @@ from typing import Any
 
 import array_api_strict
 import jax.numpy
+import numpy as np
 import pytest
 
 import jask.numpy as jnp
@@ -116,6 +117,7 @@ BEYOND = rows(
         "total_repeat_length": "repeat",
         "promote_integers": "prod sum",
         "order": "asarray reshape",
+        "out": "all any cumulative_prod cumulative_sum max mean min prod std sum var",
         "precision preferred_element_type": "matmul tensordot vecdot linalg.matmul "
         "linalg.tensordot linalg.vecdot",
         "retstep axis": "linspace",
@@ -192,7 +194,9 @@ def test_what_may_also_be_given_by_position_has_its_place_in_jax_numpy():
 
 def test_what_is_beyond_the_standard_is_in_jax_numpy_with_the_same_default():
     for name, keys in BEYOND.items():
-        own, model = parameters(named(jnp, name)), parameters(peer(name))
+        running = name.startswith("cumulative_")  # out: NumPy has it, jax.numpy not
+        model = parameters(named(np, name) if running else peer(name))
+        own = parameters(named(jnp, name))
         assert {k for k in keys if own[k].default == model[k].default} == keys, name
 
 
@@ -285,10 +289,47 @@ def test_a_summary_says_what_a_function_does():
     assert [n for n, doc in docs.items() if ":func:" in doc] == []
 
 
-def test_out_is_not_a_parameter():
-    assert "out" not in inspect.signature(jnp.sum).parameters
+def test_a_first_parameter_is_not_taken_by_name():
     with pytest.raises(TypeError, match="unexpected keyword"):
         jnp.sum(a=jnp.ones(3))
+
+
+WITHOUT_OUT = {"argmax", "argmin", "round", "around", "stack", "take"}
+"""The row of `out=` in docs/deviations.md."""
+
+
+def test_out_is_none_wherever_jax_numpy_takes_it_but_for_the_rows_of_the_table():
+    functions = {
+        name: f
+        for name, f in all_functions().items()
+        if not isinstance(named(jax.numpy, name), jax.numpy.ufunc)
+    }
+    with_out = {n for n, f in functions.items() if "out" in parameters(f)}
+    model = {n for n in functions if "out" in parameters(named(jax.numpy, n))}
+    assert model - with_out == WITHOUT_OUT
+    assert with_out - model == {"cumulative_prod", "cumulative_sum"}
+
+
+REDUCTIONS = (
+    "all any amax amin cumprod cumsum cumulative_prod cumulative_sum max mean "
+    "median min nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian "
+    "nanmin nanprod nanstd nansum nanvar prod ptp std sum trace var"
+)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS.split())
+def test_a_reduction_takes_out_none_and_nothing_else(name: str):
+    model = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
+    axis = {} if name == "trace" else {"axis": 1}
+    call, x = getattr(jnp, name), jnp.asarray(model)
+    expected = getattr(np, name)(model, **axis)
+    # float32 sums in another order
+    np.testing.assert_allclose(
+        np.asarray(call(x, out=None, **axis)), expected, rtol=1e-6
+    )
+    for out in (np.empty_like(expected), call(x, **axis)):
+        with pytest.raises(TypeError, match=rf"^{call.__name__}: .*out must be None"):
+            call(x, out=out, **axis)
 
 
 def lacking(model: Any, own: Any) -> set[str]:

@@ -27,11 +27,12 @@ class Refusal(NamedTuple):
 REFUSALS = (
     Refusal(
         "`jax.lax.map`, and `jax.lax.scan` without `length=`, over a disk array",
-        "JAX does not ask a type that is not its own for its length",
+        "JAX does not ask a type that is not its own for its length; of a traced "
+        "array it asks nothing, and its message names `length` only",
         "`jask.map`, `jask.scan`, or `length=`",
         lambda x: jax.lax.map(dnp.sum, x),
         ValueError,
-        "length",
+        "Use jask.map or jask.scan",
         lambda x: jask.map(jnp.sum, x),
         lambda x: jax.lax.map(jnp.sum, x),
     ),
@@ -76,12 +77,23 @@ REFUSALS = (
         jnp.sin,
     ),
     Refusal(
+        "an array in memory at an index on disk, such as `jax.numpy.ones(9)[i]`",
+        "it would load all of the index",
+        "the other array with `jask.numpy.asarray`, or the index with "
+        "`jask.materialize`",
+        lambda x: jnp.arange(9.0)[(x > 0).astype(int)],
+        TypeError,
+        r"jask\.materialize",
+        lambda x: dnp.asarray(jnp.arange(9.0))[(x > 0).astype(int)],
+        lambda x: jnp.arange(9.0)[(x > 0).astype(int)],
+    ),
+    Refusal(
         "`jax.device_put` of a disk array",
         "there is no device to put it on",
         "`jask.materialize`",
         jax.device_put,
         NotImplementedError,
-        "device_put",
+        r"Use jask\.materialize",
         lambda x: jax.device_put(jask.materialize(x)),
         lambda x: x,
     ),
