@@ -1,5 +1,6 @@
 """Disk-backed arrays for JAX: programs on arrays larger than memory."""
 
+import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from jask import numpy, random
@@ -53,6 +54,12 @@ __all__ = [
     "value_and_grad",
 ]
 
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted({*__all__, *(n for n in globals() if n.startswith("__"))})
+
+
 if not TYPE_CHECKING:
     _INSTEAD = {
         "array": "jask.from_numpy(x), or jask.numpy.asarray(x)",
@@ -63,6 +70,8 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> NoReturn:
         """Say what does here what a function of other libraries does there."""
-        instead = f"; use {_INSTEAD[name]}" if name in _INSTEAD else ""
-        msg = f"module 'jask' has no attribute {name!r}{instead}."
-        raise AttributeError(msg, name=name)
+        msg = f"module 'jask' has no attribute {name!r}"
+        if name in _INSTEAD:
+            msg = f"{msg}; use {_INSTEAD[name]}."
+            raise AttributeError(msg, name=name)
+        raise AttributeError(msg, name=name, obj=sys.modules[__name__])

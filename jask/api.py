@@ -88,7 +88,7 @@ def save(path: Any, x: Any = None) -> None:
     ----------
     path
         Where to write `x`, or a mapping of paths to arrays. Any name but one that ends
-        as a file of another format does, such as `.npz` or `.h5`.
+        as a file of another format does, such as `.npz` or `.csv`.
     x
         A DiskArray or an in-memory array, of any shape and dtype; written in row-major
         order and native byte order.
@@ -144,7 +144,13 @@ def _path(path: Any) -> Path:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
 
 
-OTHER_FORMATS = frozenset((".hdf", ".hdf5", ".h5", ".nc", ".npz", ".zarr"))
+OTHER_FORMATS = frozenset(
+    (".arrow", ".bmp", ".bz2", ".csv", ".feather", ".fits", ".gif", ".gz", ".h5",
+     ".hdf", ".hdf5", ".joblib", ".jpeg", ".jpg", ".json", ".jsonl", ".mat", ".msgpack",
+     ".n5", ".nc", ".nii", ".npz", ".orc", ".parquet", ".pickle", ".pkl", ".png", ".pt",
+     ".pth", ".safetensors", ".tar", ".tif", ".tiff", ".tsv", ".txt", ".wav", ".webp",
+     ".xls", ".xlsx", ".xml", ".xz", ".yaml", ".yml", ".zarr", ".zip", ".zst")
+)  # fmt: skip
 """Names of files that hold something else than what `save` writes."""
 
 

@@ -64,7 +64,15 @@ def test_save_writes_what_numpy_reads(tmp_path, file):
     np.testing.assert_array_equal(np.load(tmp_path / "c.npy"), A)
 
 
-@pytest.mark.parametrize("name", ["q.npz", "q.zarr", "q.h5", "q.hdf5", "q.NPZ"])
+OTHER = (
+    ".npz", ".zarr", ".h5", ".hdf5", ".nc", ".csv", ".tsv", ".txt", ".json",
+    ".parquet", ".feather", ".arrow", ".pkl", ".pickle", ".mat", ".tif", ".tiff",
+    ".png", ".jpg", ".gz", ".zip", ".pt", ".safetensors", ".xlsx",
+)  # fmt: skip
+"""Suffixes of files that hold something else than `numpy.save` writes."""
+
+
+@pytest.mark.parametrize("name", sorted({f"q{s}" for s in OTHER} | {"q.NPZ"}))
 def test_the_name_of_another_format_is_refused_with_the_one_to_use(tmp_path, name):
     refused = pytest.raises(ValueError, match=r"numpy\.save.*Save to 'q\.npy'")
     with refused:

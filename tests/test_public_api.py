@@ -5,6 +5,7 @@ import doctest
 import importlib.util
 import inspect
 import tomllib
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,27 @@ def test_a_name_of_other_libraries_says_what_to_use(name: str, instead: str):
         getattr(jask, "xyz")  # noqa: B009 - no type checker knows it
     with pytest.raises(ImportError):
         exec("from jask import xyz")
+
+
+@pytest.mark.parametrize(
+    ("module", "wrong", "meant"),
+    [(jask, "materialise", "materialize"), (jask.numpy, "men", "mean")],
+)
+def test_python_says_which_name_was_meant(module: Any, wrong: str, meant: str):
+    with pytest.raises(AttributeError) as caught:
+        getattr(module, wrong)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert f"has no attribute '{wrong}'. Did you mean: '{meant}'?" in shown
+
+
+@pytest.mark.parametrize(
+    "name", [*PUBLIC_MODULES, "jask.numpy.linalg", "jask.numpy.fft"]
+)
+def test_dir_of_a_module_shows_its_public_names_only(name: str):
+    module = importlib.import_module(name)
+    shown = {n for n in dir(module) if not n.startswith("__")}
+    assert shown == {n for n in module.__all__ if not n.startswith("__")}
+    assert "__doc__" in dir(module)
 
 
 def test_every_name_in_all_exists_once():

@@ -31,6 +31,12 @@ growth = np.exp(anomaly / 10) * xr.apply_ufunc(jnp.cbrt, anomaly)
 jask.save("growth.npy", growth.data)
 assert np.load("growth.npy").shape == values.shape
 
+# reductions of NumPy, which end in those of jask.numpy
+assert bool(np.any(anomaly > 0))
+assert not bool(np.all(anomaly > 0))
+trend = temperature.isel(y=slice(2), x=slice(2)).polyfit("day", 1)
+assert trend.polyfit_coefficients.shape == (2, 2, 2)
+
 # windows: never all of them in memory
 weekly = temperature.rolling(day=7).mean()
 jask.save("weekly.npy", weekly.data)

@@ -4,6 +4,7 @@ What a program expects of `jax.numpy` it finds here: the same names, signatures 
 accept the same calls, and the same results, except where `docs/deviations.md` says so.
 """
 
+import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from jask.numpy import (
@@ -85,10 +86,18 @@ __all__ = [  # noqa: PLE0604 - lists of names
     *utility.__all__,
 ]  # fmt: skip
 
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted({*__all__, *(n for n in globals() if n.startswith("__"))})
+
+
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> NoReturn:
         """Say why a name of `jax.numpy` is not here, and what to use."""
-        why = f": {_REFUSED[name]}" if name in _REFUSED else ""
-        msg = f"module 'jask.numpy' has no attribute {name!r}{why}."
-        raise AttributeError(msg, name=name)
+        msg = f"module 'jask.numpy' has no attribute {name!r}"
+        if name in _REFUSED:
+            msg = f"{msg}: {_REFUSED[name]}."
+            raise AttributeError(msg, name=name)
+        raise AttributeError(msg, name=name, obj=sys.modules[__name__])

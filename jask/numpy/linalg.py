@@ -51,3 +51,8 @@ __all__ = [
     "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve",
     "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted({*__all__, *(n for n in globals() if n.startswith("__"))})

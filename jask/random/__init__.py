@@ -205,3 +205,8 @@ __all__ = [
     "rayleigh", "split", "t", "triangular", "truncated_normal", "uniform", "wald",
     "weibull_min", "wrap_key_data",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted({*__all__, *(n for n in globals() if n.startswith("__"))})

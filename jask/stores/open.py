@@ -96,7 +96,25 @@ def _require_npy(path: str | os.PathLike[str]) -> None:
     if not MAGIC.startswith(bytes(start)):
         msg = (
             f"A file that is opened without shape= must be a .npy file and begin with "
-            f"{MAGIC!r}; it begins with {bytes(start)!r}. Give dtype= and shape= to "
-            f"open a raw file: {file.path}"
+            f"{MAGIC!r}; it begins with {bytes(start)!r}. {_remedy(bytes(start))}: "
+            f"{file.path}"
         )
         raise FileFormatError(msg)
+
+
+_REMEDIES = {
+    b"PK": "Of a .npz file, save the array that is wanted: "
+    'numpy.save("x.npy", numpy.load(path)["x"]); or unzip it, to one .npy file for '
+    "each array",
+    b"\x89HDF": "Of an HDF5 file, save the array that is wanted with numpy.save, or "
+    "give dtype=, shape= and offset= where it lies in one piece",
+}
+"""What to do with files of other formats, by how these begin."""
+
+
+def _remedy(start: bytes) -> str:
+    """Return what to do with a file that does not begin as a `.npy` file does."""
+    for magic, remedy in _REMEDIES.items():
+        if start.startswith(magic):
+            return remedy
+    return "Give dtype= and shape= to open a raw file"

@@ -21,3 +21,8 @@ __all__ = [
     "StoreTests",
     "WrappedStore",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted({*__all__, *(n for n in globals() if n.startswith("__"))})

@@ -45,6 +45,19 @@ def test_a_file_without_permission_is_named(
         open_store(path)
 
 
+def test_a_file_of_several_arrays_is_refused_with_the_way_to_one_of_them(
+    tmp_path: Path,
+):
+    np.savez(tmp_path / "x.npz", x=np.arange(3))
+    with pytest.raises(FileFormatError, match=r"numpy\.load\(path\)\[\"x\"\].*x\.npz"):
+        open_store(tmp_path / "x.npz")
+    np.save(tmp_path / "x.npy", np.load(tmp_path / "x.npz")["x"])  # as it says
+    assert read_all(open_store(tmp_path / "x.npy").store).tolist() == [0, 1, 2]
+    (tmp_path / "x.h5").write_bytes(b"\x89HDF\r\n\x1a\n and more")
+    with pytest.raises(FileFormatError, match=r"HDF5.*numpy\.save"):
+        open_store(tmp_path / "x.h5")
+
+
 def test_an_empty_file_is_refused(tmp_path: Path):
     (tmp_path / "x.npy").touch()
     with pytest.raises(FileFormatError, match=r"must not be empty.*x\.npy"):
@@ -78,8 +91,8 @@ def test_a_link_is_read_as_what_it_names(tmp_path: Path):
 
 
 def test_a_file_of_another_format_is_refused_with_a_remedy(tmp_path: Path):
-    (tmp_path / "x.npy").write_bytes(b"PK\x03\x04 something")
-    with pytest.raises(FileFormatError, match=r"begins with b'PK.*dtype= and shape="):
+    (tmp_path / "x.npy").write_bytes(b"something else")
+    with pytest.raises(FileFormatError, match=r"begins with b'some.*dtype= and shape="):
         open_store(tmp_path / "x.npy")
 
 
