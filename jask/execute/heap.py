@@ -16,7 +16,7 @@ from pathlib import Path
 CHECK_EVERY = 16
 """Most steps between two looks at the memory."""
 
-HOARD = 1 << 27
+HOARD = 1 << 26
 """Bytes that may pile up between two looks, about."""
 
 KEPT = 1 << 24
@@ -41,10 +41,15 @@ def _trim() -> Callable[[int], int]:
     return trim or (lambda _: 0)
 
 
+SLACK = 1 << 23
+"""Bytes by which memory may grow beyond what a trim left, before the next one."""
+
+
 class HeapGuard:
     """Trims the heap when memory has grown by more than `allowed` bytes.
 
-    Leaving the `with` block trims what this evaluation and those before leave behind.
+    What stays after a trim is in use: trimming for it again would be in vain. Leaving the
+    `with` block trims what this evaluation and those before leave behind.
     """
 
     floor: float = inf
@@ -61,6 +66,16 @@ class HeapGuard:
         """Look at the memory, every few steps."""
         if next(self._steps) % self._every == 0 and anonymous_bytes() > self._limit:
             _trim()(0)
+            self._limit = max(self._limit, anonymous_bytes() + SLACK)
+
+    def rest(self) -> None:
+        """Give back what is no longer in use, if memory has grown since the last trim.
+
+        Between two passes, and after the last one.
+        """
+        if anonymous_bytes() > HeapGuard.floor + KEPT:
+            _trim()(0)
+            HeapGuard.floor = anonymous_bytes()
 
     def __enter__(self) -> "HeapGuard":
         """Return the guard."""
@@ -68,6 +83,4 @@ class HeapGuard:
 
     def __exit__(self, *exception: object) -> None:
         """Give back what is no longer in use."""
-        if anonymous_bytes() > HeapGuard.floor + KEPT:
-            _trim()(0)
-            HeapGuard.floor = anonymous_bytes()
+        self.rest()

@@ -222,7 +222,7 @@ def _keep(nodes: Sequence[Node], graph: Structure, values: Sequence[Any]) -> Non
 
 def _run(prepared: Prepared, results: Results, settings: Settings) -> None:
     steps = sum(p.p.steps for p in prepared.passes)
-    guard = HeapGuard(prepared.plan.projected + RESERVE // 2)
+    guard = HeapGuard(prepared.plan.projected + RESERVE // 4)
 
     def advance() -> None:
         progress.advance()
@@ -237,6 +237,7 @@ def _run(prepared: Prepared, results: Results, settings: Settings) -> None:
             else:
                 PassRun(p, results.live, sinks, advance).run()
             results.release(number)
+            guard.rest()
 
 
 def explain(nodes: Sequence[Node]) -> str:

@@ -5,6 +5,9 @@
    modelled cost falls. Power-of-two sides only. With more than four axes the first
    step down is taken, with up to four the steepest.
 3. For each shape take the best order of the loops.
+4. Where tiles are cut off at the ends of several axes, take sides near the found ones
+   that divide the axes: each axis with a cut-off tile doubles the kernels, of which
+   each takes a tenth of a second to compile and a third of a megabyte.
 
 Greedy halving from the whole array gets stuck; several starts do not.
 """
@@ -24,6 +27,9 @@ longest ones, are traded against each other."""
 
 LARGE_SIDE = 2048
 """Side of the square tile from which the search for a large product starts."""
+
+EVEN = 1.1
+"""A tile may cost so many times the best one to be cut off nowhere."""
 
 _OVERSIZE, _OVER_BUDGET = 1e5, 1e9
 """Scores that no modelled time reaches."""
@@ -57,7 +63,7 @@ class _Search:
             score, tile = self.descend(start)
             if score < best[0]:
                 best = (score, tile)
-        score, tile = best
+        score, tile = self.evened(*best)
         _, cost, order = self.seen[tile]
         fits = cost.memory <= self.memory
         return Found(
@@ -95,6 +101,16 @@ class _Search:
             if better[0] >= score:
                 return score, tile
             score, tile = better
+
+    def evened(
+        self, score: float, tile: tuple[int, ...]
+    ) -> tuple[float, tuple[int, ...]]:
+        ragged = sum(n % t > 0 for t, n in zip(tile, self.p.grid, strict=True) if n)
+        if ragged > 1:
+            even = tuple(_even(t, n) for t, n in zip(tile, self.p.grid, strict=True))
+            if self.score(even) <= EVEN * score:
+                return self.score(even), even
+        return score, tile
 
     def moves(self, tile: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         axes = [a for a, n in enumerate(self.p.grid) if n > 1]
@@ -187,6 +203,13 @@ def _filled(
 def _power(n: int, whole: int) -> int:
     """Return the largest power of two up to n, or n where it is the whole axis."""
     return n if n >= whole else 1 << max(0, n.bit_length() - 1)
+
+
+def _even(side: int, whole: int) -> int:
+    """Return the largest side that divides the axis and makes few more tiles."""
+    count = -(-whole // max(1, side))
+    more = range(count, count + max(1, count // 4) + 1)
+    return next((whole // k for k in more if k and whole % k == 0), side)
 
 
 def _half(n: int) -> int:

@@ -7,8 +7,8 @@ import pytest
 from jask.execute import heap
 
 
-@pytest.mark.parametrize(("grown", "trims"), [(999, 0), (1001, 2)])
-def test_growth_beyond_what_is_allowed_trims_at_every_look(
+@pytest.mark.parametrize(("grown", "trims"), [(999, 0), (1001, 1)])
+def test_growth_beyond_what_is_allowed_is_trimmed_for_once(
     monkeypatch: pytest.MonkeyPatch, grown: int, trims: int
 ):
     calls: list[int] = []
@@ -21,6 +21,37 @@ def test_growth_beyond_what_is_allowed_trims_at_every_look(
     for _ in range(2 * heap.CHECK_EVERY):
         guard.step()
     assert len(calls) == trims
+
+
+def test_what_grows_beyond_what_a_trim_left_is_trimmed_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    calls: list[int] = []
+    size = [5000 + 1001]
+    monkeypatch.setattr(heap, "anonymous_bytes", lambda: size[0])
+    monkeypatch.setattr(heap, "_trim", lambda: lambda _: calls.append(size[0]))
+    monkeypatch.setattr(heap.HeapGuard, "floor", inf)
+    guard = heap.HeapGuard(1000)
+    guard._limit = 6000
+    for grown in (0, heap.SLACK, 1, heap.SLACK):
+        size[0] += grown
+        for _ in range(heap.CHECK_EVERY):
+            guard.step()
+    assert calls == [6001, 6001 + heap.SLACK + 1]
+
+
+def test_between_passes_the_heap_is_trimmed_when_memory_has_grown(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    calls: list[int] = []
+    size = [0]
+    monkeypatch.setattr(heap, "anonymous_bytes", lambda: size[0])
+    monkeypatch.setattr(heap, "_trim", lambda: lambda _: calls.append(size[0]))
+    monkeypatch.setattr(heap.HeapGuard, "floor", inf)
+    with heap.HeapGuard(1 << 40) as guard:
+        for size[0] in (heap.KEPT, heap.KEPT + 1, heap.KEPT + 2, 3 * heap.KEPT):
+            guard.rest()
+    assert calls == [heap.KEPT + 1, 3 * heap.KEPT]
 
 
 def test_this_process_has_memory_that_no_file_backs():

@@ -96,6 +96,14 @@ def _walked(x: Any) -> Any:
     return jnp.sum(jnp.square(last))
 
 
+def _chained(x: Any) -> Any:
+    n = 1200 if x.size > 6 * 1200**2 else 80
+    a, *others = (jnp.reshape(x[k * n * n : (k + 1) * n * n], (n, n)) for k in range(6))
+    for b in others:
+        a = a @ b
+    return jnp.sum(jnp.sin(a))
+
+
 FAMILIES: dict[str, Callable[[Any], Any]] = {
     "back: perceptron": _perceptron,
     "back: softmax cross entropy": _cross_entropy,
@@ -110,6 +118,7 @@ FAMILIES: dict[str, Callable[[Any], Any]] = {
     "back: rows by an index array": jax.grad(_taken),
     "back: rows added by an index array": jax.grad(_scattered),
     "back: a carry on disk": jax.grad(_carried),
+    "back: chain of products": jax.grad(_chained),
     "back: checkpoint": jax.grad(_checkpointed),
     "back: scan of rows": jax.grad(_walked),
     "back: second order": lambda x: jax.jvp(

@@ -41,6 +41,26 @@ def test_a_forced_block_is_not_exceeded(block: int):
     assert not found.too_large
 
 
+@pytest.mark.parametrize("side", [1200, 2000, 3000])
+def test_tiles_of_a_product_divide_its_axes(side: int):
+    limits = Limits(memory=10_000_000)
+    made = pieces(jnp.matmul, source((side, side)), source((side, side)), limits=limits)
+    p = make_pass(made.roots(limits, cautious=True), made.links)
+    found = search(p, made.places, limits, limits.memory)
+    assert found.fits
+    assert found.cost.memory <= limits.memory
+    assert p.grid == (side,) * 3
+    assert [side % t for t in found.tile] == [0, 0, 0]
+
+
+def test_sides_that_divide_no_axis_stay():
+    limits = Limits(memory=10_000_000)
+    made = pieces(jnp.matmul, source((2003, 2003)), source((2003, 2003)), limits=limits)
+    p = make_pass(made.roots(limits, cautious=True), made.links)
+    found = search(p, made.places, limits, limits.memory)
+    assert all(is_power_or_whole(t, 2003) for t in found.tile)
+
+
 def test_rows_are_kept_whole_where_the_file_has_them():
     limits = Limits(memory=1 << 24, block=1 << 16)
     _, found = found_for(pieces(jnp.sin, source((4096, 1024))), limits)
