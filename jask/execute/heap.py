@@ -48,8 +48,8 @@ SLACK = 1 << 23
 class HeapGuard:
     """Trims the heap when memory has grown by more than `allowed` bytes.
 
-    What stays after a trim is in use: trimming for it again would be in vain. Leaving the
-    `with` block trims what this evaluation and those before leave behind.
+    What stays after a trim is in use: trimming for it again would be in vain. Leaving
+    the `with` block trims what this evaluation and those before leave behind.
     """
 
     floor: float = inf
