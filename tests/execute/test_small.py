@@ -123,12 +123,16 @@ def values(results: Any) -> list[np.ndarray]:
 
 @settings(max_examples=10)
 @given(recipe=recipes(special=True))
-def test_a_small_program_has_the_bits_of_the_planned_one(recipe: Any) -> None:
+def test_a_small_program_has_the_values_of_the_planned_one(recipe: Any) -> None:
     small = values(recipe(dnp, *in_memory(recipe)))
     with jask.config(block_bytes=2**22):
         planned = values(recipe(dnp, *in_memory(recipe)))
-    for a, b in zip(small, planned, strict=True):
+    for a, b, result in zip(small, planned, recipe.results, strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        error = recipe.values[result].error
+        if error:  # a product and a sum in one kernel may be rounded once, or twice
+            np.testing.assert_allclose(a, b, rtol=0, atol=2 * error)
+            continue
         np.testing.assert_array_equal(a, b)  # NaN may have any payload
         zeros = np.where(np.isnan(a), 0, a) if a.dtype.kind == "f" else a
         others = np.where(np.isnan(b), 0, b) if b.dtype.kind == "f" else b
