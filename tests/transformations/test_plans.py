@@ -125,29 +125,22 @@ def weighted_normal_equations(np: Any, p: Any, x: Any, y: Any) -> Any:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_ridge_by_normal_equations_reads_each_source_once(form, files):
-    x, y = files
-    want = jax.value_and_grad(normal_equations, 1)(jnp, PARAMS, X, Y)
-    f = FORMS[form](lambda p, x, y: normal_equations(dnp, p, x, y))
+@pytest.mark.parametrize(
+    ("loss", "right"),
+    [(normal_equations, 1), (weighted_normal_equations, 2)],
+    ids=["ridge by normal equations", "cotangents that wait for the solution"],
+)
+def test_what_is_materialized_together_is_one_read_and_what_waits_for_it_another(
+    loss, right, form, files
+):
+    want = jax.value_and_grad(loss, 1)(jnp, PARAMS, X, Y)
+    f = FORMS[form](lambda p, x, y: loss(dnp, p, x, y))
     before = COUNTERS.evaluations
     with jask.config(memory_budget="64MB", block_bytes=2**14):
-        got, times = reads(f, PARAMS, x, y)
+        got, times = reads(f, PARAMS, *files)
     same(got, want)
-    assert times == pytest.approx(1, abs=0.01)
-    assert COUNTERS.evaluations == before + 1
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_cotangents_of_what_is_materialized_together_are_one_more_read(form, files):
-    x, y = files
-    want = jax.value_and_grad(weighted_normal_equations, 1)(jnp, PARAMS, X, Y)
-    f = FORMS[form](lambda p, x, y: weighted_normal_equations(dnp, p, x, y))
-    before = COUNTERS.evaluations
-    with jask.config(memory_budget="64MB", block_bytes=2**14):
-        got, times = reads(f, PARAMS, x, y)
-    same(got, want)
-    assert times == pytest.approx(2, abs=0.01)
-    assert COUNTERS.evaluations == before + 2
+    assert times == pytest.approx(right, abs=0.01)
+    assert COUNTERS.evaluations == before + right
 
 
 def test_what_waits_for_a_value_does_not_keep_other_gradients_from_its_read(files):
