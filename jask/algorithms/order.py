@@ -6,6 +6,8 @@
    So have subnormal numbers, where XLA flushes them to zero when it compares.
 3. Words of up to 32 bits are sorted together with the positions, as integers of 64
    bits, which is stable without a stable sort; others by NumPy's stable sorts.
+4. Values alone are sorted in place by NumPy, which may change the bits of equal
+   elements: those of zeros and NaN are put back in the order in which they came.
 """
 
 from collections.abc import Sequence
@@ -16,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["order", "rank", "words"]
+__all__ = ["order", "rank", "sort_values", "words"]
 
 type Array = np.ndarray[Any, Any]
 
@@ -93,7 +95,7 @@ def _unsigned(dtype: Any) -> np.dtype[Any]:
 
 
 def order(found: Sequence[Array]) -> Array:
-    """Return the positions that sort elements by their words; stable.
+    """Return the positions that sort the last axis by its words; stable.
 
     Examples
     --------
@@ -103,14 +105,67 @@ def order(found: Sequence[Array]) -> Array:
     if len(found) > 1:
         return np.lexsort(found[::-1])
     (word,) = found
-    if word.dtype.itemsize > 4 or word.size >> 32:
-        return np.argsort(word, kind="stable")
+    if word.dtype.itemsize > 4 or word.shape[-1] >> 32:
+        return np.argsort(word, axis=-1, kind="stable")
     packed = word.astype(np.uint64)
     packed <<= POSITION_BITS
-    packed |= np.arange(word.size, dtype=np.uint64)
-    packed.sort()
+    packed |= np.arange(word.shape[-1], dtype=np.uint64)
+    packed.sort(axis=-1)
     packed &= np.uint64(0xFFFFFFFF)
     return packed.view(np.int64)
+
+
+def sort_values(block: Array) -> None:
+    """Sort the lines of a C-contiguous matrix in place, as `jax.lax.sort` would.
+
+    Its type is one of NumPy's own, and not complex.
+
+    Examples
+    --------
+    >>> x = np.array([[2, 0.0, -1, -0.0]], "f4")
+    >>> sort_values(x)
+    >>> x.tolist()
+    [[-1.0, 0.0, -0.0, 2.0]]
+    """
+    if block.dtype.kind != "f":
+        block.sort(axis=-1)
+        return
+    zeros, missing = _several_zeros(block), _missing(block)
+    block.sort(axis=-1)
+    for start, count, values in filter(None, (zeros, missing)):
+        block[_between(start, start + count, block.shape[-1])] = values
+
+
+def _between(first: Array, stop: Array, length: int) -> Any:
+    """Return an index of the places from `first` to `stop` of each line."""
+    if first.size == 1:
+        return 0, slice(int(first[0]), int(stop[0]))
+    place = np.arange(length)
+    return (place >= first[:, None]) & (place < stop[:, None])
+
+
+type _Equals = tuple[Array, Array, Array]
+"""Equal elements: where they begin in each sorted line, how many, and their bits."""
+
+
+def _several_zeros(block: Array) -> _Equals | None:
+    """Return the zeros of each line, unless all of them are 0.0."""
+    zero = _is_zero(block)
+    values = block[zero]
+    if not values.view(_bits(block.dtype)).any():
+        return None
+    below = block < 0
+    below &= ~zero
+    return np.count_nonzero(below, axis=-1), np.count_nonzero(zero, axis=-1), values
+
+
+def _missing(block: Array) -> _Equals | None:
+    """Return the NaN of each line, if there are any."""
+    missing = np.isnan(block)
+    if not missing.any():
+        return None
+    count = np.count_nonzero(missing, axis=-1)
+    return block.shape[-1] - count, count, block[missing]
 
 
 def rank(found: Sequence[Array], key: Sequence[Any], *, after: bool) -> int:

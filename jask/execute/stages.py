@@ -6,15 +6,17 @@ above adds the algorithm itself, by the name of the primitive.
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from jask.config import Settings
+from jask.config import Settings, carried
 from jask.execute.ends import Input, Output
 from jask.execute.ledger import LEDGER
 from jask.execute.process import PROCESS
+from jask.execute.threads import run_all
 from jask.geometry.box import Box
 from jask.plan.ir import Pass
 from jask.trace.ir import Equation, Literal, Var
@@ -43,16 +45,34 @@ class Stage:
     settings: Settings
     """Where scratch goes."""
 
-    stopped: threading.Event
-    """Set when the process ends."""
+    stopped: threading.Event = field(default_factory=threading.Event)
+    """Set when a part of it has failed, or the process ends."""
 
-    errors: list[BaseException]
+    errors: list[BaseException] = field(default_factory=list)
     """Why it was stopped."""
 
     def check(self) -> None:
-        """Raise if the process ends; to be called now and then."""
+        """Raise if it was stopped; to be called now and then."""
         if self.stopped.is_set():
             raise self.errors[0]
+
+    def fail(self, error: BaseException) -> None:
+        """Stop it with this error."""
+        self.errors.append(error)
+        self.stopped.set()
+
+    def share(self, run: Callable[[int], None], lanes: int) -> None:
+        """Call `run` with 0, 1, ... at the same time; raise what the first raised."""
+
+        def guarded(lane: int) -> None:
+            try:
+                with LEDGER.inside():
+                    run(lane)
+            except BaseException as error:  # noqa: BLE001 (raised again below)
+                self.fail(error)
+
+        run_all([carried(partial(guarded, n)) for n in range(lanes)], self.fail)
+        self.check()
 
 
 type Runner = Callable[[Stage], None]
@@ -75,22 +95,14 @@ def run_stage(
     (root,) = p.roots
     eqn = root.eqn
     assert eqn is not None
-    stopped, errors = threading.Event(), list[BaseException]()
-
-    def fail(error: BaseException) -> None:
-        errors.append(error)
-        stopped.set()
-
     stage = Stage(
         eqn=eqn,
         sources=[_source(atom, live) for atom in eqn.inputs],
         sinks=[sinks.get(out, ()) for out in eqn.outputs],
         memory=p.memory,
         settings=settings,
-        stopped=stopped,
-        errors=errors,
     )
-    with PROCESS.stoppable(fail), LEDGER.inside():
+    with PROCESS.stoppable(stage.fail), LEDGER.inside():
         _runners[eqn.name](stage)
 
 

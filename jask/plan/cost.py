@@ -169,7 +169,7 @@ def _survey(
         _copies(p, domains),
         _packed(p, domains) + more + sum(at_edges(e, b) for e, b in blocks),
         sum(load.box.size for load in loads)
-        + sum(b.size for _, b in blocks)
+        + sum(RULES[e.name].made(e, b).size for e, b in blocks)
         + sum(
             _looked_at(r, d)
             for r, d in zip(p.roots, domains, strict=True)
@@ -321,7 +321,8 @@ def _temporaries(blocks: Sequence[tuple[Equation, Box]]) -> int:
     total = 0
     for eqn, box in blocks:
         if RULES[eqn.name].kind != "map":
-            total += box.size * sum(o.dtype.itemsize for o in eqn.outputs)
+            made = RULES[eqn.name].made(eqn, box)
+            total += made.size * sum(o.dtype.itemsize for o in eqn.outputs)
     return total
 
 
@@ -337,7 +338,7 @@ def _copies(p: Pass, domains: Sequence[Box | None]) -> int:
 def _compute(
     p: Pass, domains: Sequence[Box | None], blocks: Sequence[tuple[Equation, Box]]
 ) -> float:
-    seconds = sum(b.size for _, b in blocks) * ELEMENT
+    seconds = sum(RULES[e.name].work(e, b) for e, b in blocks) * ELEMENT
     for root, domain in zip(p.roots, domains, strict=True):
         if domain is None:
             continue

@@ -17,6 +17,7 @@ from jask.plan.cut import make_root
 from jask.plan.follow import can_follow
 from jask.plan.ir import Limits, Place, RootKind
 from jask.plan.search import Found, search
+from jask.plan.stages import stage_seconds
 from jask.rules._table import RULES, Reduction, Staged
 from jask.trace.ir import Equation, Program, Var
 
@@ -109,7 +110,7 @@ class Decider:
         found = self._try("map", eqn)
         source = sum(v.nbytes for v in self._files[eqn.outputs[0]])
         gentle = found.fits and found.cost.reads <= AMPLIFIED * source
-        if gentle and not self.cautious:
+        if gentle and not self.cautious and not self._staged_sooner(eqn, found):
             self.local += 1
             self._say(eqn, "local: its axis fits a tile")
             return None
@@ -126,15 +127,29 @@ class Decider:
         for atom in fresh:  # a stage counts by itself
             if atom.producer is not None and atom.producer.name == "iota":
                 del self.cut[atom]
-        self._say(eqn, "by an external algorithm: its axis does not fit")
+        self._say(eqn, "by an external algorithm: sooner, or its axis does not fit")
         return "stage"
 
     def _needs_stage(self, eqn: Equation) -> bool:
-        """Return whether an axis does not fit even if the operands are stored."""
-        rule = RULES[eqn.name]
-        if not isinstance(rule, Staged) or not rule.can_stage(eqn):
+        """Return whether an axis does not fit even if the operands are stored.
+
+        Or whether the algorithm is sooner done than what fits.
+        """
+        if not self._can_stage(eqn):
             return False
-        return self.cautious or not self._try("map", eqn).fits
+        if self.cautious:
+            return True
+        found = self._try("map", eqn)
+        return not found.fits or self._staged_sooner(eqn, found)
+
+    def _can_stage(self, eqn: Equation) -> bool:
+        rule = RULES[eqn.name]
+        return isinstance(rule, Staged) and rule.can_stage(eqn)
+
+    def _staged_sooner(self, eqn: Equation, local: Found) -> bool:
+        if not self._can_stage(eqn):
+            return False
+        return stage_seconds(eqn, self.limits.memory) < local.cost.seconds
 
     def _fold_or_local(self, eqn: Equation, kind: RootKind) -> RootKind | None:
         if not self.cautious and self._follows(eqn):

@@ -8,13 +8,16 @@
 from collections.abc import Mapping
 
 from jask._jax import primitives
-from jask.plan.cost import READ, WRITE
+from jask.plan.cost import ELEMENT, READ, WRITE
 from jask.plan.ir import Pass, Place, Root, RootKind
 from jask.rules._table import RULES, Staged
 from jask.trace.build import drop_dead
 from jask.trace.ir import Atom, Equation, Program, Var
 
-__all__ = ["stage_pass", "turn_stages"]
+__all__ = ["stage_pass", "stage_seconds", "turn_stages"]
+
+COMPILE = 0.05
+"""Seconds of a further pass before its first step."""
 
 
 def stage_pass(root: Root, places: Mapping[Var, Place], memory: int) -> Pass:
@@ -28,8 +31,21 @@ def stage_pass(root: Root, places: Mapping[Var, Place], memory: int) -> Pass:
     between = scratch * sum(a.nbytes for a in eqn.inputs if isinstance(a, Var))
     reads = between + sum(v.nbytes for v in root.leaves if places[v] == "disk")
     writes = between + sum(v.nbytes for v in root.outputs if places[v] == "disk")
-    seconds = reads / READ + writes / WRITE
+    seconds = reads / READ + writes / WRITE + rule.stage_work(eqn, held) * ELEMENT
     return Pass((root,), (), memory=held, reads=reads, writes=writes, seconds=seconds)
+
+
+def stage_seconds(eqn: Equation, memory: int) -> float:
+    """Return the modelled seconds of a stage, with what brings its axis to the end."""
+    rule = RULES[eqn.name]
+    assert isinstance(rule, Staged)
+    held = rule.stage_memory(eqn, memory)
+    times, turns = rule.stage_traffic(eqn, held), 0
+    if rule.stage_axis(eqn) != eqn.outputs[0].ndim - 1:
+        times, turns = times + 2, 2
+    nbytes = sum(v.nbytes for v in (*eqn.inputs, *eqn.outputs) if isinstance(v, Var))
+    moving = nbytes * times / 2 * (1 / READ + 1 / WRITE) + turns * COMPILE
+    return moving + rule.stage_work(eqn, held) * ELEMENT
 
 
 def turn_stages(program: Program, cut: Mapping[Var, RootKind]) -> bool:

@@ -85,6 +85,14 @@ class Rule:
         """Return the axes that run together and have the same length."""
         raise NotImplementedError
 
+    def made(self, eqn: Equation, out: Box) -> Box:  # noqa: ARG002 (others look at it)
+        """Return the box that `emit` computes before it crops it to `out`."""
+        return out
+
+    def work(self, eqn: Equation, out: Box) -> int:
+        """Return the arithmetic for the box `out`, in additions of an element."""
+        return self.made(eqn, out).size
+
 
 class Reduction(Rule):
     """A rule that can also end a pass: partial results are combined across tiles.
@@ -184,6 +192,10 @@ class Staged(Rule):
 
     def stage_traffic(self, eqn: Equation, memory: int) -> int:
         """Return how often each operand is read, and written, with these bytes."""
+        raise NotImplementedError
+
+    def stage_work(self, eqn: Equation, memory: int) -> int:
+        """Return the arithmetic with these bytes, in additions of an element."""
         raise NotImplementedError
 
 

@@ -3,14 +3,16 @@
 A box of the result asks for those axes whole and for its own interval on the batch
 axes; the results are cropped to the box at a run-time start. So sort, top_k, fft and
 the linear algebra of many small matrices stream over their batch axes. A sort can also
-be a stage of its own (`algorithms/external_sort.py`), where its axis does not fit.
+be a stage of its own (`algorithms/external_sort.py`), where its axis does not fit, or
+where that is sooner done: NumPy sorts several times as fast as XLA on a CPU.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isqrt
+from math import isqrt, prod
 from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
 
 from jask.geometry.box import Box
@@ -63,6 +65,15 @@ class WholeAxes(Rule):
             return crop(results, starts, shape)
         return [crop(r, starts, shape) for r in results]
 
+    def made(self, eqn: Equation, out: Box) -> Box:
+        """Return the box of a result with its axes whole."""
+        ndim = len(out.start)
+        shape = next(o.shape for o in eqn.outputs if o.ndim == ndim)
+        spans = list(out.intervals)
+        for d in self.whole(eqn, ndim):
+            spans[d] = (0, shape[d])
+        return Box.of(spans)
+
     def links(self, eqn: Equation) -> Sequence[Link]:
         """Link the batch axes."""
         out = eqn.outputs[0]
@@ -104,9 +115,25 @@ SAMPLE = 1024
 LEAST, MOST = 64, 1 << 30
 """Elements that a stage holds at least, and bytes that it takes at most."""
 
+TOGETHER, WORKERS = 1 << 18, 4
+"""Elements of short lines that a worker of a stage sorts at a time, and the workers for
+which a stage asks for memory."""
+
+XLA_SORTS = 3000
+"""Sorting an element is so many times the work of adding it: 120 ns, by XLA on a CPU,
+for lines of ten elements as for those of a million."""
+
+NUMPY_SORTS, NUMPY_MOVES = 700, 2000
+"""The same for values alone, and for each word of the keys that others follow."""
+
 
 class Sort(WholeAxes, Staged):
-    """A sort; along an axis that does not fit it is a stage of its own."""
+    """A sort by XLA; or a stage, if that is sooner or its axis does not fit."""
+
+    def work(self, eqn: Equation, out: Box) -> int:
+        """Return what XLA takes."""
+        size = self.made(eqn, out).size
+        return XLA_SORTS * size if jax.default_backend() == "cpu" else size
 
     def can_stage(self, eqn: Equation) -> bool:
         """Return whether all elements have whole bytes and an order."""
@@ -119,30 +146,52 @@ class Sort(WholeAxes, Staged):
         return int(eqn.params["dimension"])
 
     def stage_memory(self, eqn: Equation, memory: int) -> int:
-        """Return the bytes for one run, or for all of a line that fits."""
-        work, length = sort_work(eqn), eqn.inputs[0].shape[-1]
-        wanted = min(MOST, work * (length + length // 2 + LEAST))
+        """Return the bytes for one run, or for the lines of some workers that fit."""
+        axis = self.stage_axis(eqn)
+        work, shape = sort_work(eqn), eqn.inputs[0].shape
+        held = min(prod(shape), WORKERS * max(shape[axis], TOGETHER))
+        wanted = min(MOST, work * (held + held // 2 + LEAST))
         return max(LEAST * work, min(memory, wanted))
 
     def stage_traffic(self, eqn: Equation, memory: int) -> int:
         """Return one more than the levels of merging."""
-        runs = -(-eqn.inputs[0].shape[-1] // run_length(eqn, memory))
+        length = eqn.inputs[0].shape[self.stage_axis(eqn)]
+        runs = -(-length // run_length(eqn, memory))
         fan, levels = merged_runs(memory), 1
         while runs > 1:
             runs, levels = -(-runs // fan), levels + 1
         return levels
 
+    def stage_work(self, eqn: Equation, memory: int) -> int:
+        """Return what NumPy takes, as often as elements are sorted."""
+        keys = eqn.inputs[: eqn.params["num_keys"]]
+        each = NUMPY_SORTS if values_alone(eqn) else NUMPY_MOVES * len(keys)
+        return each * eqn.outputs[0].size * self.stage_traffic(eqn, memory)
+
+
+def values_alone(eqn: Equation) -> bool:
+    """Return whether values of NumPy's own types are sorted and nothing goes along."""
+    dtype = eqn.inputs[0].dtype
+    return len(eqn.inputs) == 1 and dtype.isbuiltin == 1 and dtype.kind in "biuf"
+
 
 def sort_work(eqn: Equation) -> int:
     """Return the bytes that sorting in memory takes for each element."""
     sizes = [a.dtype.itemsize for a in eqn.inputs]
+    if values_alone(eqn):
+        return 4 * sizes[0] + 4
     keys = [max(4, n) for n in sizes[: eqn.params["num_keys"]]]
     return 2 * sum(sizes) + 2 * sum(keys) + 24 + max(sizes)
 
 
 def run_length(eqn: Equation, memory: int) -> int:
-    """Return the elements of a run: a part of the memory is left for samples."""
-    return max(8, memory * 3 // 4 // sort_work(eqn))
+    """Return the elements of a run: no less than a line, if that fits.
+
+    Beside runs to be merged, a part of the memory is left for samples.
+    """
+    most = memory // sort_work(eqn)
+    length = eqn.inputs[0].shape[int(eqn.params["dimension"])]
+    return most if most >= length else max(8, most * 3 // 4)
 
 
 def merged_runs(memory: int) -> int:

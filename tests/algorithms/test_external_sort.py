@@ -12,11 +12,12 @@ from hypothesis import given, settings, strategies as st
 import jask
 import jask.numpy as jnp
 from jask.algorithms import external_sort
-from jask.algorithms.order import order
+from jask.algorithms.order import order, sort_values
 from jask.errors import MemoryBudgetError, ScratchFullError
 from jask.execute.ledger import LEDGER
 from jask.geometry.box import Box
 from jask.stores.scratch import scratch_in_use
+from jask.stores.traffic import snapshot
 from jask.testing.same import assert_same
 from tests.algorithms.test_order import DTYPES, any_bits, dtype_of
 
@@ -88,9 +89,10 @@ def test_any_pattern_is_sorted_within_any_budget(
     assert_same(got, np.argsort(x, kind="stable"))
 
 
+@pytest.mark.parametrize("name", ["sort", "argsort"])
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_no_round_takes_more_than_fits(
-    pattern: str, monkeypatch: pytest.MonkeyPatch
+    pattern: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[int] = []
     most: list[int] = []
@@ -99,17 +101,22 @@ def test_no_round_takes_more_than_fits(
         taken.append(found[0].size)
         return order(found)
 
+    def watched_values(block: Array) -> None:
+        taken.append(block.size)
+        sort_values(block)
+
     class Watched(external_sort._Sorter):
-        def __init__(self, stage: Any) -> None:
-            super().__init__(stage)
+        def __init__(self, stage: Any, memory: int) -> None:
+            super().__init__(stage, memory)
             most.append(self.most)
 
     monkeypatch.setattr(external_sort, "order", watched)
+    monkeypatch.setattr(external_sort, "sort_values", watched_values)
     monkeypatch.setattr(external_sort, "_Sorter", Watched)
     x = PATTERNS[pattern](20_000).astype("i4")
     with jask.config(memory_budget=30_000):
-        got = values(jnp.sort(jask.from_numpy(x)))
-    assert_same(got, np.sort(x))
+        got = values(getattr(jnp, name)(jask.from_numpy(x)))
+    assert_same(got, np.sort(x) if name == "sort" else np.argsort(x, kind="stable"))
     assert len(taken) > 10
     assert max(taken) <= max(*most, 4 * 29**2)  # the second: samples, of a known number
 
@@ -121,6 +128,41 @@ def test_a_long_axis_may_lie_anywhere(axis: int) -> None:
     x = RNG.standard_normal(shape).astype("f4")
     same_as_jax(lambda xp, x: xp.sort(x, axis=axis), x)
     same_as_jax(lambda xp, x: xp.argsort(x, axis=axis).astype("int64"), x)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("shape", [(3, 70, 40), (500, 3), (5, 2, 1000)])
+def test_lines_that_fit_are_shared_among_workers(
+    shape: tuple[int, ...], workers: int
+) -> None:
+    x = any_bits(RNG, np.dtype("f4"), np.prod(shape)).reshape(shape)
+    with jask.config(workers=workers, block_bytes=1000):
+        same_as_jax(lambda xp, x: xp.sort(x), x, budget=80_000)
+        same_as_jax(lambda xp, x: xp.argsort(x, -1).astype("int64"), x, budget=80_000)
+
+
+COLUMNS: dict[str, Callable[[Any, Any], Any]] = {
+    "sort": lambda xp, x: xp.sort(x, axis=0),
+    "percentile": lambda xp, x: xp.percentile(x, 30.0, axis=0),
+    "median": lambda xp, x: xp.median(x, axis=0),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_of_a_tall_file_are_read_a_few_times_however_small_the_budget(
+    name: str, tmp_path: Path
+) -> None:
+    x = RNG.standard_normal((20_000, 25)).astype("f4")
+    x[::9, ::4], x[::7, ::5], x[5, ::8] = 0.0, -0.0, np.nan
+    np.save(tmp_path / "x.npy", x)
+    with jask.config(memory_budget=1_000_000):
+        found = COLUMNS[name](jnp, jask.open(tmp_path / "x.npy"))
+        before = snapshot()
+        got = values(found)
+        traffic = snapshot() - before
+    same_bits(got, np.asarray(COLUMNS[name](jax.numpy, x)))
+    assert traffic.bytes_read <= 5 * x.nbytes
+    assert traffic.reads <= 5000
 
 
 def test_several_operands_and_keys_are_sorted_together() -> None:
@@ -183,7 +225,7 @@ def test_a_failure_leaves_no_scratch_and_no_claim_behind() -> None:
 
 def test_a_budget_below_one_small_run_is_refused_with_one_that_would_do() -> None:
     x = jask.from_numpy(RNG.standard_normal(9000).astype("f4"))
-    with jask.config(memory_budget=1500), pytest.raises(MemoryBudgetError) as error:
+    with jask.config(memory_budget=900), pytest.raises(MemoryBudgetError) as error:
         values(jnp.sort(x))
     with jask.config(memory_budget=error.value.budget):
         assert_same(values(jnp.sort(x)), np.sort(values(x)))

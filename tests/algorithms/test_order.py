@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from jask.algorithms.order import order, rank, words
+from jask.algorithms.order import order, rank, sort_values, words
 from jask.testing.same import assert_same
 
 DTYPES = [
@@ -16,6 +16,7 @@ DTYPES = [
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
     *("float8_e4m3fn", "float8_e5m2"),
 ]
+NUMPYS = [d for d in DTYPES if hasattr(np, d) and not d.startswith("complex")]
 
 
 def dtype_of(name: str) -> np.dtype[Any]:
@@ -51,6 +52,17 @@ def test_the_order_is_that_of_jax(name: str, keys: int) -> None:
         columns.append(np.arange(400))
         wanted = jax.lax.sort(columns, num_keys=keys)[-1]
     assert_same(order(words(columns[:keys])), np.asarray(wanted))
+
+
+@pytest.mark.parametrize("shape", [(1, 400), (9, 50), (40, 1)])
+@pytest.mark.parametrize("name", NUMPYS)
+def test_values_alone_have_the_bits_of_jax(name: str, shape: tuple[int, int]) -> None:
+    size = shape[0] * shape[1]
+    x = np.resize(any_bits(np.random.default_rng(0), dtype_of(name), size), shape)
+    with jax.enable_x64(True):
+        wanted = np.asarray(jax.lax.sort(x))
+    sort_values(x)
+    assert x.tobytes() == wanted.tobytes()
 
 
 @given(

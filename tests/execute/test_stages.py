@@ -1,5 +1,6 @@
 """Stages: an algorithm gets what it reads, where it writes and how much it may hold."""
 
+import threading
 from collections.abc import Callable
 
 import jax.numpy as jnp
@@ -88,3 +89,33 @@ def test_an_algorithm_stops_at_its_next_look_when_the_process_ends(
     with pytest.raises(ProcessStateError, match="the process ends"):
         run(algorithm)
     assert not PROCESS._stops
+
+
+def test_parts_of_an_algorithm_run_at_the_same_time(run: Callable[..., Gathered]):
+    meeting = threading.Barrier(3)  # each waits for the others
+
+    def part(lane: int) -> None:
+        meeting.wait(60)
+        ran.append((lane, LEDGER.nested))
+
+    ran: list[tuple[int, bool]] = []
+    run(lambda stage: stage.share(part, 3))
+    assert sorted(ran) == [(0, True), (1, True), (2, True)]
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_part_that_fails_stops_the_others(run: Callable[..., Gathered], failing: int):
+    def algorithm(stage: Stage) -> None:
+        def part(lane: int) -> None:
+            if lane == failing:
+                raise OSError(28, "disk full")
+            assert stage.stopped.wait(60)
+            stage.check()
+            went_on.append(lane)
+
+        stage.share(part, 2)
+
+    went_on: list[int] = []
+    with pytest.raises(OSError, match="disk full"):
+        run(algorithm)
+    assert not went_on
