@@ -39,7 +39,7 @@ from jask.hijax.handles import GRACE, TABLE
 from jask.hijax.masks import chosen, filled
 from jask.hijax.rows import rows
 from jask.hijax.type import DiskArrayType, make_value, node_of
-from jask.hijax.values import apart, evaluate, narrowed
+from jask.hijax.values import narrowed, together_or_apart
 from jask.trace.graph import Handle, Node
 
 __all__ = ["emit"]
@@ -87,7 +87,8 @@ class Group:
             arrays = [np.asarray(x) for x in operands]
             if self.whole is None:
                 self.whole = Template.joined(self.templates)
-            found = self._values(self.whole.fill(arrays))
+            nodes = self.whole.fill(arrays)
+            found, self.fits = together_or_apart(nodes, together=self.fits)
             values = [narrowed(v, d) for v, d in zip(found, self.dtypes, strict=True)]
             rest = values[self.first :]
             return values[: self.first], _park(rest, self.whole.parents(operands))
@@ -96,17 +97,6 @@ class Group:
         """Return the callback that hands over the values with these places."""
         parked = [i - self.first for i in places]
         return lambda ticket: _parked[int(ticket)].take(parked)
-
-    def _values(self, nodes: Sequence[Node]) -> list[Any]:
-        """Evaluate the nodes together, or one by one from when that did not fit."""
-        if self.fits:
-            try:
-                return evaluate(nodes)
-            except MemoryBudgetError:
-                if len(nodes) == 1:
-                    raise
-                self.fits = False
-        return apart(nodes)
 
 
 @dataclass(eq=False, slots=True)

@@ -81,8 +81,8 @@ class Materialize(HiPrim):
         nodes = [x.node for x in xs]
         if is_lowering():
             return tuple(emit(nodes, self.out_aval))
-        pairs = zip(together_or_apart(nodes), self.dtypes, strict=True)
-        return tuple(in_memory(v, d) for v, d in pairs)
+        values, _ = together_or_apart(nodes)
+        return tuple(in_memory(v, d) for v, d in zip(values, self.dtypes, strict=True))
 
     def dce(self, used_outs: Any, live_ins: Any) -> tuple[Any, Any, Any]:  # noqa: ARG002 (JAX's signature)
         """Return what is left of the primitive where only some values are used."""

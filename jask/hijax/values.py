@@ -15,7 +15,7 @@ from jask.hijax.binding import settled
 from jask.trace.graph import Handle, Node, Result
 from jask.trace.structure import structure
 
-__all__ = ["apart", "evaluate", "in_memory", "narrowed", "together_or_apart"]
+__all__ = ["evaluate", "in_memory", "narrowed", "together_or_apart"]
 
 
 def evaluate(
@@ -60,19 +60,20 @@ def _evaluate_with(targets: Sequence[Node], held: Sequence[Result]) -> list[Any]
     return values[: len(targets)]
 
 
-def together_or_apart(nodes: Sequence[Node]) -> list[Any]:
-    """Evaluate nodes as one program, or one by one if that does not fit the budget."""
-    try:
-        return evaluate(nodes)
-    except MemoryBudgetError:
-        if len(nodes) == 1:
-            raise
-        return apart(nodes)
+def together_or_apart(
+    nodes: Sequence[Node], *, together: bool = True
+) -> tuple[list[Any], bool]:
+    """Evaluate nodes as one program, or one by one if that does not fit the budget.
 
-
-def apart(nodes: Sequence[Node]) -> list[Any]:
-    """Evaluate nodes one by one."""
-    return [value for node in nodes for value in evaluate([node])]
+    Return the values, and whether it was one program: without `together`, it is not.
+    """
+    if together:
+        try:
+            return evaluate(nodes), True
+        except MemoryBudgetError:
+            if len(nodes) == 1:
+                raise
+    return [value for node in nodes for value in evaluate([node])], False
 
 
 def in_memory(value: np.ndarray[Any, Any], dtype: Any) -> jax.Array:

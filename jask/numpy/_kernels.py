@@ -208,22 +208,14 @@ def searchsorted(
     return found.astype(index_dtype())
 
 
-LONG = 2**20
-"""Elements from which what is searched may be too long to be in memory."""
-
-MOST_PAIRS = 2**27
-"""Comparisons that are made, at most, to keep what is searched on disk."""
-
-
 def _compares(length: int, queries: int) -> bool:
-    """Return whether comparing with all elements is better than a search by halves.
+    """Return whether comparing with all elements is faster than a search by halves.
 
     A search by halves is a loop that streams over the queries. It is faster than a
     comparison with all from some forty elements on (2**20 queries, 128 elements: 21 ms
-    of processor time, not 345), which in turn may stream over many elements.
+    of processor time, not 345).
     """
-    pairs = length * max(queries, 1)
-    return length <= 32 or pairs <= 2**16 or (length > LONG and pairs <= MOST_PAIRS)
+    return length <= 32 or length * max(queries, 1) <= 2**16
 
 
 def isin(x1: Value, x2: Value, *, invert: bool, method: str = "auto") -> Value:
@@ -235,7 +227,7 @@ def isin(x1: Value, x2: Value, *, invert: bool, method: str = "auto") -> Value:
     dtype = jnp.result_type(x1, x2)
     x1, x2 = jnp.asarray(x1, dtype), jnp.asarray(x2, dtype)
     if method == "auto":
-        few = _compares(x2.size, x1.size) or x2.size > LONG
+        few = _compares(x2.size, x1.size)
         method = "compare_all" if few else "binary_search"
     if method == "compare_all" or not x2.size:
         return jnp.isin(x1, x2, invert=invert, method="compare_all")

@@ -199,8 +199,7 @@ def searchsorted(
     -------
     array
         The shape of `x2`; int64. Streams `x2`; `x1` must fit the memory budget, unless
-        it has over 2**20 elements, or takes over a quarter of the budget, and
-        `x1.size * x2.size` is at most 2**27, or all are compared.
+        `x1.size * x2.size` is at most 2**33, or all are compared.
 
     Examples
     --------
@@ -219,13 +218,22 @@ def searchsorted(
     if method not in _METHODS:
         msg = f"searchsorted: the method must be one of {_METHODS}; got {method!r}."
         raise ValueError(msg)
-    pairs = prod(shape_of(x1) + shape_of(x2))
-    if method == "scan" and takes_much(x1) and pairs <= _kernels.MOST_PAIRS:
+    if method == "scan" and is_compared(x1, x2):
         method = "compare_all"
     options = {"side": side, "method": method}
     return call(
         _kernels.searchsorted, x1, x2, sorter, name="searchsorted", wide=True, **options
     )
+
+
+MOST_PAIRS = 2**33
+"""Comparisons that are made, at most, to keep on disk what is searched: ten seconds."""
+
+
+def is_compared(line: Operand, queries: Operand) -> bool:
+    """Return whether comparing with all elements keeps a long line on disk."""
+    pairs = prod(shape_of(line) + shape_of(queries))
+    return takes_much(line) and pairs <= MOST_PAIRS
 
 
 _METHODS = ("scan", "scan_unrolled", "compare_all", "sort")

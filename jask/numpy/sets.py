@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jask.numpy import _kernels
-from jask.numpy._engine import concrete, fetch, fits_easily, takes_much, to_disk
+from jask.numpy._engine import concrete, fetch, fits_easily, to_disk
 from jask.numpy._table import Array, Operand, call, check_operand, shape_of
 from jask.numpy._unique import Distinct
+from jask.numpy.searching import is_compared
 
 
 class UniqueAll(NamedTuple):
@@ -244,7 +245,8 @@ def isin(
     method : {"auto", "compare_all", "binary_search", "sort"}
         "compare_all": with every element of `x2`, which streams; the other two: `x2`
         is sorted, and must fit the memory budget. "auto": the latter, unless `x2` has
-        few elements, over 2**20, or over a quarter of the budget.
+        few elements, or takes over a quarter of the budget and `x1.size * x2.size` is
+        at most 2**33.
 
     Returns
     -------
@@ -263,7 +265,7 @@ def isin(
     if method not in _METHODS:
         msg = f"isin: the method must be one of {_METHODS}; got {method!r}."
         raise ValueError(msg)
-    if method == "auto" and takes_much(x2):
+    if method == "auto" and is_compared(x2, x1):
         method = "compare_all"
     return call(
         _kernels.isin, x1, x2, name="isin", invert=invert is True, method=method

@@ -179,6 +179,18 @@ def test_a_long_list_is_searched_by_halves():
     assert found == 1_000_000
 
 
+@pytest.mark.parametrize("call", [jnp.isin, lambda q, x: jnp.searchsorted(x, q)])
+def test_a_long_list_that_fits_the_budget_is_not_compared_with_all(call: Any):
+    x = disk(np.arange(1_200_000, dtype=np.float32))
+    queries = disk(np.arange(0, 1_200_000, 3_000, dtype=np.float32))
+    with jask.config(memory_budget="100MB"):
+        found = call(queries, x)
+        assert "reduce_" not in jask.explain(found)
+        # all are in the list, each at its own value
+        expected = np.asarray(queries) if found.dtype != bool else np.ones(400, bool)
+        np.testing.assert_array_equal(np.asarray(found), expected)
+
+
 def test_a_list_over_the_budget_is_read_from_disk(tmp_path: Any):
     line = np.arange(600_000, dtype=np.float32)
     np.save(tmp_path / "line.npy", line)
