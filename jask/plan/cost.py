@@ -6,12 +6,15 @@ tile shapes of one program, so their ratios matter and their values do not.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from math import prod
+from operator import mul
 
 from jask.geometry.box import Box
-from jask.plan.axes import order_after, pass_after
+from jask.plan.axes import pass_after
+from jask.plan.footprint import Footprint
 from jask.plan.ir import MiB, Pass, Place, Root
-from jask.plan.lower import Load, needed, spans_of
+from jask.plan.lower import Load, spans_of
 from jask.rules._table import RULES
 from jask.rules.pieces import at_edges
 from jask.trace.ir import Equation, Literal, Var
@@ -136,29 +139,41 @@ def write_seconds(box: Box, shape: Sequence[int], itemsize: int) -> float:
     return count * WRITE_RUN + pages / WRITE
 
 
-def survey(p: Pass, tile: tuple[int, ...], places: Mapping[Var, Place]) -> Survey:
-    """Look at a tile in the middle of the grid, and at its neighbours."""
+def survey(
+    p: Pass,
+    tile: tuple[int, ...],
+    places: Mapping[Var, Place],
+    footprint: Footprint | None = None,
+) -> Survey:
+    """Look at a tile in the middle of the grid, and at its neighbours.
+
+    `footprint` is that of the pass, if it is known.
+    """
     tiled = replace(p, tile=tile)
     middle = [
         (n - 1) // 2 if all(a in r.axes for r in p.roots) else 0
         for a, n in enumerate(tiled.counts)
     ]
-    return _survey(tiled, middle, places, frozenset())
+    found = footprint or Footprint(p, lowered=True)
+    return _survey(tiled, middle, places, frozenset(), found)
 
 
 def _survey(
-    tiled: Pass, middle: list[int], places: Mapping[Var, Place], given: Collection[Load]
+    tiled: Pass,
+    middle: list[int],
+    places: Mapping[Var, Place],
+    given: Collection[Load],
+    footprint: Footprint,
 ) -> Survey:
     """Look at a tile; the blocks that are given are not read."""
     p, counts = tiled, tiled.counts
-    domains, instances, loads = needed(tiled, middle)
-    axes, more = _neighbours(tiled, middle, loads)
+    domains, blocks, loads = footprint.needed(tiled, middle)
+    axes, more = _neighbours(tiled, middle, loads, footprint)
     outs = tuple(
         _out_cost(r, d, places)
         for r, d in zip(p.roots, domains, strict=True)
         if d is not None
     )
-    blocks = [(e, b) for e, b, _ in instances]
     largest, largest_dot = _largest(p, domains, loads, outs)
     read = [(x, a) for x, a in zip(loads, axes, strict=True) if x not in given]
     found = Survey(
@@ -182,7 +197,13 @@ def _survey(
     for root in p.roots:
         if root.followers:
             found = _followed(
-                found, tiled, root, middle=middle, loads=loads, places=places
+                found,
+                tiled,
+                root,
+                middle=middle,
+                loads=loads,
+                places=places,
+                footprint=footprint.after(root),
             )
     return found
 
@@ -195,6 +216,7 @@ def _followed(
     middle: Sequence[int],
     loads: Sequence[Load],
     places: Mapping[Var, Place],
+    footprint: Footprint,
 ) -> Survey:
     """Add what the followers of a root do; their temporaries count as the step's."""
     after = pass_after(p, root)
@@ -202,7 +224,7 @@ def _followed(
     tile = Box.of(spans_of(after, at))
     given = {*(Load(o, tile) for o in root.outputs)}
     given.update(loads if root.kind == "scan" else ())
-    found = _survey(after, at, places, given)
+    found = _survey(after, at, places, given, footprint)
     plain, heavy = found.largest, found.largest_dot
     if is_product(root):
         plain, heavy = 0, max(plain, heavy)
@@ -217,7 +239,7 @@ def _followed(
 
 
 def _neighbours(
-    p: Pass, middle: list[int], loads: Sequence[Load]
+    p: Pass, middle: list[int], loads: Sequence[Load], footprint: Footprint
 ) -> tuple[list[frozenset[int]], int]:
     """Return the axes that each load depends on, and the bytes that a neighbour adds.
 
@@ -230,7 +252,7 @@ def _neighbours(
             continue
         near = list(middle)
         near[a] += -1 if near[a] else 1
-        others = set(needed(p, near)[2])
+        others = set(footprint.loads(p, near))
         most = max(most, _bytes(others))
         for found, load in zip(axes, loads, strict=True):
             if load not in others:
@@ -343,13 +365,13 @@ def _compute(
         if domain is None:
             continue
         if root.eqn is not None and root.eqn.name == "dot_general":
-            seconds += _dot_seconds(root.domain, domain.shape)
+            seconds += dot_seconds(root.domain, domain.shape)
         else:
             seconds += _looked_at(root, domain) * ELEMENT
     for eqn, box in blocks:
         if eqn.name == "dot_general":
             inner = _contracted(eqn)
-            seconds += _dot_seconds(
+            seconds += dot_seconds(
                 (*eqn.outputs[0].shape, *inner), (*box.shape, *inner)
             )
     return seconds
@@ -369,7 +391,8 @@ def _contracted(eqn: Equation) -> tuple[int, ...]:
     return () if isinstance(atom, Literal) else tuple(atom.shape[d] for d in left)
 
 
-def _dot_seconds(whole: Sequence[int], part: Sequence[int]) -> float:
+def dot_seconds(whole: Sequence[int], part: Sequence[int]) -> float:
+    """Return the modelled seconds of a part of a product."""
     speed = FLOPS
     for n, k in zip(whole, part, strict=True):
         best = min(n, DOT_SIDE)
@@ -385,33 +408,52 @@ def temporaries(s: Survey, p: Pass) -> int:
 
 def price(s: Survey, order: Sequence[int], p: Pass, workers: int) -> Cost:
     """Return the seconds and bytes of a surveyed tile with its loops in this order."""
-    counts = s.counts
-    position = {a: i for i, a in enumerate(order)}
-    steps = prod(counts)
-    lanes = workers_for(p, workers, steps)
-    seconds = steps * (STEP / lanes + s.compute)
-    temp = temporaries(s, p)
-    seconds += steps * _spilled(s, temp)
-    memory, reads, writes = (temp + s.packed) * lanes, 0, 0
-    for load in s.loads:
-        deepest = max((position[a] for a in load.axes if counts[a] > 1), default=-1)
-        times = prod(counts[a] for a in order[: deepest + 1])
-        if deepest >= 0 and any(counts[a] > 1 for a in order[deepest + 1 :]):
-            times *= lanes  # each worker reads its own copy
-        seconds += load.seconds * times
-        reads += load.nbytes * times * load.disk
-        memory += load.nbytes * (lanes if deepest >= 0 else 1)
-    for out in s.outs:
-        kept = [out.root.axes[d] for d in out.root.kept]
-        times = prod(counts[a] for a in kept)
-        seconds += out.seconds * times
-        writes += out.nbytes * times * out.disk
-        memory += _held(out, order, counts, lanes)
-    for root, after, found in s.after:
-        more = price(found, order_after(order, root), after, lanes)
-        seconds, memory = seconds + more.seconds, memory + more.memory
-        reads, writes = reads + more.reads, writes + more.writes
-    return Cost(seconds, memory, lanes, reads, writes)
+    return Prices(s, p, workers).of(order)
+
+
+class Prices:
+    """The prices of a surveyed tile, for any order of its loops."""
+
+    def __init__(self, s: Survey, p: Pass, workers: int) -> None:
+        self.counts = counts = s.counts
+        self.steps = steps = prod(counts)
+        self.lanes = lanes = workers_for(p, workers, steps)
+        temp = temporaries(s, p)
+        self.seconds = steps * (STEP / lanes + s.compute) + steps * _spilled(s, temp)
+        self.memory = (temp + s.packed) * lanes
+        self.loads = [(x, [a for a in x.axes if counts[a] > 1]) for x in s.loads]
+        self.outs = [_Held(x, counts, lanes) for x in s.outs]
+        self.after = [
+            ([root.axes[d] for d in root.kept], Prices(x, q, lanes))
+            for root, q, x in s.after
+        ]
+
+    def of(self, order: Sequence[int]) -> Cost:
+        """Return the seconds and bytes with the loops in this order."""
+        lanes, seconds, memory = self.lanes, self.seconds, self.memory
+        position = {a: i for i, a in enumerate(order)}
+        times_to = [*accumulate((self.counts[a] for a in order), mul, initial=1)]
+        reads = writes = 0
+        for load, axes in self.loads:
+            times, copies = 1, 1
+            if axes:
+                copies = lanes
+                times = times_to[max(position[a] for a in axes) + 1]
+                if times < self.steps:
+                    times *= lanes  # each worker reads its own copy
+            seconds += load.seconds * times
+            reads += load.nbytes * times * load.disk
+            memory += load.nbytes * copies
+        for held in self.outs:
+            out, times = held.out, held.times
+            seconds += out.seconds * times
+            writes += out.nbytes * times * out.disk
+            memory += held.nbytes(order, position)
+        for axes, after in self.after:
+            more = after.of([axes.index(a) for a in order if a in axes])
+            seconds, memory = seconds + more.seconds, memory + more.memory
+            reads, writes = reads + more.reads, writes + more.writes
+        return Cost(seconds, memory, lanes, reads, writes)
 
 
 def _spilled(s: Survey, temp: int) -> float:
@@ -423,36 +465,45 @@ def _spilled(s: Survey, temp: int) -> float:
     return SPILLED * working if working > CACHE else 0.0
 
 
-def _held(out: OutCost, order: Sequence[int], counts: Sequence[int], lanes: int) -> int:
-    root = out.root
-    if root.kind == "scan":
-        return out.nbytes * lanes + _carries(out, order, counts, lanes)
-    if root.kind != "reduce":
-        return out.nbytes * lanes
-    kept = {root.axes[d] for d in root.kept}
-    reduced = [
-        i
-        for i, a in enumerate(order)
-        if a in root.axes and a not in kept and counts[a] > 1
-    ]
-    live = prod(counts[a] for a in order[min(reduced) :] if a in kept) if reduced else 1
-    return out.accumulator * (live + 1) * lanes + out.nbytes
+class _Held:
+    """The blocks, accumulators or carries of a root that are held at one time."""
 
+    def __init__(self, out: OutCost, counts: Sequence[int], lanes: int) -> None:
+        root = out.root
+        kept = [root.axes[d] for d in root.kept]
+        self.out, self.counts, self.lanes = out, counts, lanes
+        self.times = prod(counts[a] for a in kept)
+        """How often a block is made."""
+        self.kept = frozenset(kept)
+        self.reduced = [a for a in root.axes if a not in self.kept and counts[a] > 1]
 
-def _carries(
-    out: OutCost, order: Sequence[int], counts: Sequence[int], lanes: int
-) -> int:
-    """Return the bytes of the carries of a scan.
+    def nbytes(self, order: Sequence[int], position: Mapping[int, int]) -> int:
+        """Return the bytes with the loops in this order."""
+        out, lanes = self.out, self.lanes
+        if out.root.kind == "scan":
+            return out.nbytes * lanes + self.carries(order, position)
+        if out.root.kind != "reduce":
+            return out.nbytes * lanes
+        live = 1
+        if self.reduced:
+            inside = order[min(position[a] for a in self.reduced) :]
+            live = prod(self.counts[a] for a in inside if a in self.kept)
+        return out.accumulator * (live + 1) * lanes + out.nbytes
 
-    Lines interleave where loops lie inside the scan's. Where there are fewer lines than
-    workers, some workers may be a line ahead: at most one line is open for each of them
-    (`PassRun.await_round`). Each worker holds what its kernel starts from, and makes.
-    """
-    assert out.root.eqn is not None
-    axis = out.root.axes[out.root.scan.axis(out.root.eqn)]
-    inside = order[order.index(axis) + 1 :]
-    live = prod(counts[a] for a in inside if a in out.root.axes)
-    return out.accumulator * (max(live, lanes) + 2 * lanes)
+    def carries(self, order: Sequence[int], position: Mapping[int, int]) -> int:
+        """Return the bytes of the carries of a scan.
+
+        Lines interleave where loops lie inside the scan's. Where there are fewer lines
+        than workers, some workers may be a line ahead: at most one line is open for
+        each of them (`PassRun.await_round`). Each worker holds what its kernel starts
+        from, and makes.
+        """
+        root = self.out.root
+        assert root.eqn is not None
+        axis = root.axes[root.scan.axis(root.eqn)]
+        inside = order[position[axis] + 1 :]
+        live = prod(self.counts[a] for a in inside if a in root.axes)
+        return self.out.accumulator * (max(live, self.lanes) + 2 * self.lanes)
 
 
 def workers_for(p: Pass, workers: int, steps: int) -> int:

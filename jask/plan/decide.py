@@ -16,7 +16,7 @@ from jask.plan.cost import READ, STEP
 from jask.plan.cut import make_root
 from jask.plan.follow import can_follow
 from jask.plan.ir import Limits, Place, RootKind
-from jask.plan.search import Found, search
+from jask.plan.search import Found, Searches
 from jask.plan.stages import stage_seconds
 from jask.rules._table import RULES, Reduction, Staged
 from jask.trace.ir import Equation, Program, Var
@@ -45,7 +45,9 @@ class Decider:
         links: Links,
         *,
         cautious: bool,
+        searches: Searches | None = None,
     ) -> None:
+        self.searches = searches or Searches()
         self.program, self.places, self.limits = program, places, limits
         self.links, self.cautious = links, cautious
         self.cut: dict[Var, RootKind] = {}
@@ -63,7 +65,12 @@ class Decider:
     def cautiously(self) -> "Decider":
         """Decide again, and store whatever can be stored."""
         return Decider(
-            self.program, self.places, self.limits, self.links, cautious=True
+            self.program,
+            self.places,
+            self.limits,
+            self.links,
+            cautious=True,
+            searches=self.searches,
         )
 
     def _visit(self, eqn: Equation) -> None:
@@ -202,7 +209,7 @@ class Decider:
         outputs = eqn.outputs[:1] if kind == "map" else eqn.outputs
         root = make_root(kind, outputs, ending, self.cut)
         trial = make_pass([root], self.links)
-        return search(trial, self.places, self.limits, self.limits.memory)
+        return self.searches.find(trial, self.places, self.limits, self.limits.memory)
 
     def _again(self, eqn: Equation) -> float:
         """Return the seconds of reading again what is below a cut and beside it."""

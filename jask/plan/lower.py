@@ -134,6 +134,25 @@ def lower(p: Pass, index: Sequence[int]) -> Lowered:
     return _Lowering(p).run(index)
 
 
+def root_inputs(root: Root) -> tuple[Atom, ...]:
+    """Return the values that a root takes blocks of."""
+    return root.outputs if root.eqn is None else root.eqn.inputs
+
+
+def root_need(root: Root, domain: Box) -> Need:
+    """Return which boxes of them it needs for a part of its domain."""
+    if root.kind == "map":
+        return Need((domain,))
+    assert root.eqn is not None
+    if root.kind == "reduce":
+        return root.reduction.need_part(root.eqn, domain)
+    if root.kind == "scan":
+        return Need((domain,) * len(root.eqn.inputs))
+    return Need(
+        tuple(None if 0 in a.shape else Box.whole(a.shape) for a in root.eqn.inputs)
+    )
+
+
 class _Lowering:
     def __init__(self, p: Pass) -> None:
         self.p = p
@@ -171,27 +190,10 @@ class _Lowering:
                 continue
             domain = Box.of(spans[a] for a in root.axes)
             domains.append(domain)
-            need = self._root_need(root, domain)
-            self._want(self._root_inputs(root), need)
+            need = root_need(root, domain)
+            self._want(root_inputs(root), need)
             heads.append((k, root, domain, need))
         return domains, heads
-
-    @staticmethod
-    def _root_inputs(root: Root) -> tuple[Atom, ...]:
-        return root.outputs if root.eqn is None else root.eqn.inputs
-
-    @staticmethod
-    def _root_need(root: Root, domain: Box) -> Need:
-        if root.kind == "map":
-            return Need((domain,))
-        assert root.eqn is not None
-        if root.kind == "reduce":
-            return root.reduction.need_part(root.eqn, domain)
-        if root.kind == "scan":
-            return Need((domain,) * len(root.eqn.inputs))
-        return Need(
-            tuple(None if 0 in a.shape else Box.whole(a.shape) for a in root.eqn.inputs)
-        )
 
     def _want(self, atoms: Sequence[Atom], need: Need) -> None:
         for atom, box in zip(atoms, need.boxes, strict=True):
@@ -260,5 +262,5 @@ class _Lowering:
         return Record(eqn.number, box.shape, need.key, len(need.offsets), refs)
 
     def _head(self, k: int, root: Root, domain: Box, need: Need) -> Head:
-        refs = self._refs(self._root_inputs(root), need)
+        refs = self._refs(root_inputs(root), need)
         return Head(k, domain.shape, need.key, len(need.offsets), refs)

@@ -109,7 +109,7 @@ def _attempt(decided: Decider, wanted: Mapping[Var, Place]) -> tuple[Plan, int]:
     memory = limits.memory - kept
     if memory <= 0:
         raise _too_many_results(kept, limits)
-    merger = Merger(places, limits, links, memory)
+    merger = Merger(places, limits, links, memory, decided.searches)
     levels = sorted({r.level for r in roots})
     passes = [
         p for n in levels for p in merger.passes([r for r in roots if r.level == n])

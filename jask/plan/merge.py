@@ -8,11 +8,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
+from math import inf
 
 from jask.plan.axes import Links, make_pass
 from jask.plan.cost import STEP
 from jask.plan.ir import Limits, Pass, Place, Root
-from jask.plan.search import search, tiled
+from jask.plan.search import Searches, tiled
 from jask.plan.stages import stage_pass
 from jask.trace.ir import Var
 
@@ -21,8 +22,14 @@ class Merger:
     """Lays roots out in passes, each with its best tile."""
 
     def __init__(
-        self, places: Mapping[Var, Place], limits: Limits, links: Links, memory: int
+        self,
+        places: Mapping[Var, Place],
+        limits: Limits,
+        links: Links,
+        memory: int,
+        searches: Searches | None = None,
     ) -> None:
+        self.searches = searches or Searches()
         self.places, self.limits, self.links, self.memory = (
             places,
             limits,
@@ -67,7 +74,7 @@ class Merger:
         alone = [self._tile([r]) for r in group]
         if len(group) == 1:
             return alone
-        together = self._tile(group)
+        together = self._tile(group, _bound(alone))
         if self._cheaper(together, alone):
             return [together]
         return _merge_pairs(alone, self._join)
@@ -75,19 +82,25 @@ class Merger:
     def _join(self, a: Pass, b: Pass) -> Pass | None:
         if not any(self._related(x, y) for x in a.roots for y in b.roots):
             return None
-        both = self._tile([*a.roots, *b.roots])
+        both = self._tile([*a.roots, *b.roots], _bound([a, b]))
         return both if self._cheaper(both, [a, b]) else None
 
     def _cheaper(self, together: Pass, apart: Sequence[Pass]) -> bool:
         if together.memory > self.memory:
             return False
-        return together.seconds <= 1.02 * sum(p.seconds for p in apart) + STEP
+        return together.seconds <= _bound(apart)
 
-    def _tile(self, roots: Sequence[Root]) -> Pass:
+    def _tile(self, roots: Sequence[Root], at_most: float = inf) -> Pass:
         if roots[0].kind == "stage":
             return stage_pass(roots[0], self.places, self.memory)
         p = make_pass(roots, self.links)
-        return tiled(p, search(p, self.places, self.limits, self.memory))
+        found = self.searches.find(p, self.places, self.limits, self.memory, at_most)
+        return tiled(p, found)
+
+
+def _bound(apart: Sequence[Pass]) -> float:
+    """Return the seconds that one pass may take in place of these."""
+    return 1.02 * sum(p.seconds for p in apart) + STEP
 
 
 def _merge_pairs(

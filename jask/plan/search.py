@@ -2,9 +2,10 @@
 
 1. Start from a few shapes of about one block: whole rows, whole columns, square.
 2. Descend: halve or double one axis, or trade one axis against another, while the
-   modelled cost falls. Power-of-two sides only. With more than four axes the first
-   step down is taken, with up to four the steepest.
-3. For each shape take the best order of the loops.
+   modelled cost falls. Power-of-two sides only. With up to two axes the steepest step
+   down is taken, with more the first one, of those with the best prospects (`floor`).
+3. For each shape take the best order of the loops. What shapes need is worked out once,
+   where it follows the sides (`footprint`); the shape that was found is lowered.
 4. Where tiles are cut off at the ends of several axes, take sides near the found ones
    that divide the axes: each axis with a cut-off tile doubles the kernels, of which
    each takes a tenth of a second to compile and a third of a megabyte.
@@ -12,18 +13,27 @@
 Greedy halving from the whole array gets stuck; several starts do not.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations
 from math import inf, prod
 
-from jask.plan.cost import DOT_BLOCK, MAP_BLOCK, Cost, Survey, price, survey
-from jask.plan.ir import Limits, Pass, Place
+from jask.plan.cost import DOT_BLOCK, MAP_BLOCK, Cost, Prices, Survey, survey
+from jask.plan.floor import Floors
+from jask.plan.footprint import Footprint
+from jask.plan.ir import Limits, Pass, Place, Root
 from jask.trace.ir import Var
 
 MAX_PERMUTED = 4
 """Loop orders are searched for at most this many tiled axes, and only so many, the
 longest ones, are traded against each other."""
+
+MAX_STEEPEST = 2
+"""With more axes the first step down is taken, of those with the best prospects."""
+
+DESCENTS, HOPELESS = 3, 1.5
+"""After so many descents, from the best starts, a search is given up if the best tile
+takes so many times the seconds that are looked for."""
 
 LARGE_SIDE = 2048
 """Side of the square tile from which the search for a large product starts."""
@@ -51,15 +61,30 @@ class Found:
 
 class _Search:
     def __init__(
-        self, p: Pass, places: Mapping[Var, Place], limits: Limits, memory: int
+        self,
+        p: Pass,
+        places: Mapping[Var, Place],
+        limits: Limits,
+        memory: int,
+        *,
+        lowered: bool = False,
     ) -> None:
         self.p, self.places, self.limits, self.memory = p, places, limits, memory
+        self.footprint = Footprint(p, lowered=lowered)
+        self.floors = Floors(p, places, limits, self.footprint)
+        self.sequential = p.sequential
+        self.mapped = all(r.kind == "map" for r in p.roots)
         self.seen: dict[tuple[int, ...], tuple[float, Cost, tuple[int, ...]]] = {}
         self.least: int | None = None
 
-    def run(self) -> Found:
+    def run(self, at_most: float) -> Found:
         best: tuple[float, tuple[int, ...]] = (inf, ())
-        for start in dict.fromkeys(self.starts()):
+        starts = list(dict.fromkeys(self.starts()))
+        if at_most < inf:
+            starts.sort(key=self.score)
+        for number, start in enumerate(starts):
+            if number >= DESCENTS and best[0] > HOPELESS * at_most:
+                break
             score, tile = self.descend(start)
             if score < best[0]:
                 best = (score, tile)
@@ -69,6 +94,11 @@ class _Search:
         return Found(
             tile, order, cost, fits, self.least or 0, fits and score >= _OVERSIZE
         )
+
+    def confirms(self, found: Found) -> bool:
+        """Return whether the tile costs the same when it is lowered."""
+        s = survey(self.p, found.tile, self.places)
+        return self.best_order(s) == (found.cost, found.order)
 
     def starts(self) -> Iterator[tuple[int, ...]]:
         """Yield shapes of about one block, and of what the memory allows."""
@@ -90,17 +120,27 @@ class _Search:
             yield tuple(_power(min(LARGE_SIDE, n), n) for n in grid)
 
     def descend(self, tile: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
-        score = self.score(tile)
-        many = sum(n > 1 for n in self.p.grid) > MAX_PERMUTED
+        best = (self.score(tile), tile)
+        many = sum(n > 1 for n in self.p.grid) > MAX_STEEPEST
         while True:
-            tried = ((self.score(t), t) for t in self.moves(tile))
-            if many:
-                better = next((s for s in tried if s[0] < score), (inf, tile))
-            else:
-                better = min(tried, default=(inf, tile))
-            if better[0] >= score:
+            score, tile = best
+            for floor, near in sorted((self.floor(t), t) for t in self.moves(tile)):
+                if floor <= best[0]:
+                    best = min(best, (self.score(near), near))
+                if many and best[0] < score:
+                    break
+            if best[0] >= score:
                 return score, tile
-            score, tile = better
+
+    def floor(self, tile: tuple[int, ...]) -> float:
+        """Return a score that a tile does not fall below."""
+        if tile in self.seen:
+            return self.seen[tile][0]
+        least = self.floors.of(tile)
+        if least.memory <= self.memory:
+            return least.seconds
+        held = least.memory + least.memory / self.limits.workers
+        return least.seconds + _OVER_BUDGET * held / max(1, self.memory)
 
     def evened(
         self, score: float, tile: tuple[int, ...]
@@ -132,7 +172,7 @@ class _Search:
 
     def score(self, tile: tuple[int, ...]) -> float:
         if tile not in self.seen:
-            s = survey(self.p, tile, self.places)
+            s = survey(self.p, tile, self.places, self.footprint)
             cost, order = self.best_order(s)
             if self.least is None or cost.memory < self.least:
                 self.least = cost.memory
@@ -149,7 +189,7 @@ class _Search:
         plain, heavy = self.limits.block, self.limits.block
         if not self.limits.forced:
             heavy = max(heavy, DOT_BLOCK)
-            if all(r.kind == "map" for r in self.p.roots):
+            if self.mapped:
                 plain = max(plain, MAP_BLOCK)
         for size, limit in ((s.largest, plain), (s.largest_dot, heavy)):
             if size > limit:
@@ -159,30 +199,38 @@ class _Search:
     def best_order(self, s: Survey) -> tuple[Cost, tuple[int, ...]]:
         active = [a for a, n in enumerate(s.counts) if n > 1]
         rest = tuple(a for a, n in enumerate(s.counts) if n == 1)
-        last = self.p.sequential
+        last = self.sequential
         choices = (
             permutations(active) if len(active) <= MAX_PERMUTED else [tuple(active)]
         )
         best: tuple[Cost, tuple[int, ...]] | None = None
+        priced = self._pricer(s)
         for chosen in choices:
             order = (
                 *rest,
                 *(a for a in chosen if a not in last),
                 *(a for a in chosen if a in last),
             )
-            cost = self._priced(s, order)
+            cost = priced(order)
             if best is None or self._rank(cost) < self._rank(best[0]):
                 best = (cost, order)
         assert best is not None
         return best
 
-    def _priced(self, s: Survey, order: tuple[int, ...]) -> Cost:
-        """Return the cost with all workers, or with one if only that fits."""
-        cost = price(s, order, self.p, self.limits.workers)
-        if cost.memory > self.memory and cost.workers > 1:
-            alone = price(s, order, self.p, 1)
-            return alone if alone.memory <= self.memory else cost
-        return cost
+    def _pricer(self, s: Survey) -> Callable[[tuple[int, ...]], Cost]:
+        """Return the cost of an order with all workers, or one if only that fits."""
+        together, alone = Prices(s, self.p, self.limits.workers), list[Prices]()
+
+        def priced(order: tuple[int, ...]) -> Cost:
+            cost = together.of(order)
+            if cost.memory <= self.memory or cost.workers == 1:
+                return cost
+            if not alone:
+                alone.append(Prices(s, self.p, 1))
+            single = alone[0].of(order)
+            return single if single.memory <= self.memory else cost
+
+        return priced
 
     def _rank(self, cost: Cost) -> tuple[bool, float, int]:
         fits = cost.memory <= self.memory
@@ -216,9 +264,62 @@ def _half(n: int) -> int:
     return 1 << max(0, (n - 1).bit_length() - 1)
 
 
-def search(p: Pass, places: Mapping[Var, Place], limits: Limits, memory: int) -> Found:
-    """Return the best tile for a pass that may hold `memory` bytes."""
-    return _Search(p, places, limits, memory).run()
+def search(
+    p: Pass,
+    places: Mapping[Var, Place],
+    limits: Limits,
+    memory: int,
+    at_most: float = inf,
+) -> Found:
+    """Return the best tile for a pass that may hold `memory` bytes.
+
+    Where a few descents end far above `at_most` seconds, there are no more of them.
+    """
+    quick = _Search(p, places, limits, memory)
+    found = quick.run(at_most)
+    if quick.confirms(found):
+        return found
+    return _Search(p, places, limits, memory, lowered=True).run(at_most)
+
+
+class Searches:
+    """The searches for one program: what was found is kept."""
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, Found] = {}
+
+    def find(
+        self,
+        p: Pass,
+        places: Mapping[Var, Place],
+        limits: Limits,
+        memory: int,
+        at_most: float = inf,
+    ) -> Found:
+        """Return what `search` returns."""
+        roots = tuple(_identity(r, places) for r in p.roots)
+        key = (p.grid, roots, limits, memory)
+        if key not in self._found:
+            found = search(p, places, limits, memory, at_most)
+            if found.cost.seconds > at_most:
+                return found
+            self._found[key] = found
+        return self._found[key]
+
+
+def _identity(root: Root, places: Mapping[Var, Place]) -> Hashable:
+    """Return what the search asks of a root; many are made of the same equations."""
+    values = (*root.outputs, *root.leaves)
+    return (
+        root.kind,
+        root.eqn,
+        root.outputs,
+        root.equations,
+        root.leaves,
+        root.axes,
+        tuple(places[v] for v in values),
+        tuple(_identity(f, places) for f in root.followers),
+    )
 
 
 def tiled(p: Pass, found: Found) -> Pass:

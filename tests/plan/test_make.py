@@ -1,5 +1,6 @@
 """Which passes a program takes, and what a plan always keeps."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 import pytest
 
 from jask.errors import MemoryBudgetError
+from jask.plan import footprint, search
 from jask.plan.check import PlanError, check
 from jask.plan.ir import Limits
 from jask.trace.graph import Source
@@ -207,3 +209,28 @@ def test_roots_without_a_common_axis_do_not_share_a_walk():
     plan, program = plan_of([rows, flat], Limits(memory=16 * MB, block=1 << 18))
     check(plan, program)
     assert sum(p.steps for p in plan.passes) < 4 * x.nbytes // (1 << 18)
+
+
+def test_the_gradient_of_a_chain_of_products_is_planned_with_few_looks_at_tiles(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Of nine seconds, planning it took eight to lower 14000 tiles and neighbours."""
+    looks: Counter[str] = Counter()
+
+    def counted(module: Any, name: str) -> None:
+        plain = getattr(module, name)
+
+        def count(*operands: Any) -> Any:
+            looks[name] += 1
+            return plain(*operands)
+
+        monkeypatch.setattr(module, name, count)
+
+    counted(search, "survey")
+    counted(footprint, "needed")
+    gradient = jax.grad(lambda a, b, c: jnp.sum((a @ b) @ c), argnums=(0, 1, 2))
+    nodes = call(gradient, *(source((2003, 2003)) for _ in range(3)))
+    plan, _ = plan_of(nodes, Limits(memory=10_000_000))
+    assert all(p.memory <= 10_000_000 for p in plan.passes)
+    assert 0 < looks["survey"] < 6000
+    assert looks["needed"] < looks["survey"]
