@@ -79,6 +79,8 @@ FAMILIES: dict[str, Callable[[Any], Any]] = {
     "sort": jnp.sort,
     "argsort": jnp.argsort,
     "sort columns": lambda x: jnp.sort(jnp.reshape(x, (-1, 8)), axis=0),
+    "sort columns of a wide table": lambda x: jnp.sort(_rows(x), axis=0),
+    "percentile of columns": lambda x: jnp.percentile(_rows(x), 30.0, axis=0),
     "median": jnp.median,
     "gram": lambda x: _rows(x).T @ _rows(x),
     "product": _product,
