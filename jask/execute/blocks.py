@@ -6,6 +6,7 @@ array per (buffer, shape) is made once and used for every step.
 """
 
 import ctypes
+from math import prod
 from typing import Any
 
 import jax
@@ -60,9 +61,14 @@ def fresh(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """Return a JAX array that may be donated.
 
     `jax.numpy.zeros` is a program of its own for each shape: compiling it takes longer
-    than copying.
+    than copying. What does not begin at a multiple of 64 is copied by `in_place`, in a
+    quarter of the time of `jax.device_put`.
     """
-    return jax.device_put(np.zeros(shape, dtype), may_alias=False)
+    nbytes = prod(shape) * dtype.itemsize
+    start = ALIGNMENT // 2
+    host = aligned_empty(start + nbytes)[start:]
+    host.fill(0)
+    return in_place(host.view(dtype).reshape(shape))
 
 
 def host_view(array: Any) -> np.ndarray[Any, Any]:

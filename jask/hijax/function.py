@@ -25,6 +25,7 @@ __all__ = [
     "Pushforward",
     "Transposed",
     "freeze",
+    "shaped",
     "thaw",
 ]
 
@@ -45,6 +46,10 @@ class Frozen:
     """The argument, or the frozen parts of a container."""
 
 
+class _Integers:
+    """The kind of a tuple of plain integers: it is frozen as it is."""
+
+
 def freeze(value: Any) -> Frozen:
     """Return a hashable value that stands for a static argument.
 
@@ -54,6 +59,8 @@ def freeze(value: Any) -> Frozen:
     (True, False)
     """
     kind = type(value)
+    if kind is tuple and set(map(type, value)) == {int}:  # shapes, and what is sliced
+        return Frozen(_Integers, value, value)
     if isinstance(value, Mapping):
         parts = tuple((k, freeze(v)) for k, v in value.items())
         return Frozen(kind, frozenset(parts), parts)
@@ -93,6 +100,19 @@ def thaw(frozen: Frozen) -> Any:
     return frozen.value
 
 
+_shaped: set[Callable[..., Any]] = set()
+
+
+def shaped[F: Callable[..., Any]](fn: F) -> F:
+    """Say that a function of one array returns one of its dtype, of the given `shape`.
+
+    It is not traced when it is applied: tracing takes longer than all the rest, and is
+    done anew for each index of a loop.
+    """
+    _shaped.add(fn)
+    return fn
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Function:
     """A pure function of arrays with static arguments.
@@ -116,6 +136,12 @@ class Function:
     def __call__(self, *leaves: Any) -> Any:
         """Apply it to flat operands."""
         return self.fn(*jax.tree.unflatten(self.tree, leaves), **thaw(self.static))
+
+    def result(self, given: Sequence[Any]) -> jax.ShapeDtypeStruct | None:
+        """Return shape and dtype of the result, if they are known without tracing."""
+        if self.fn not in _shaped:
+            return None
+        return jax.ShapeDtypeStruct(thaw(self.static)["shape"], given[0].dtype)
 
     def shown(self) -> dict[str, Any]:
         """Return what a jaxpr prints beside the name."""

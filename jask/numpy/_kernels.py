@@ -14,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jask.hijax.function import shaped
+
 type Value = Any
 
 
@@ -104,6 +106,7 @@ def linspace(
     return jnp.moveaxis(out.astype(dtype), 0, axis)
 
 
+@shaped
 def basic_index(
     x: Value,
     *,

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+import jask
+from jask.hijax.apply import apply
 from jask.hijax.function import (
     Batched,
     Function,
@@ -13,6 +15,7 @@ from jask.hijax.function import (
     Pushforward,
     Transposed,
     freeze,
+    shaped,
     thaw,
 )
 
@@ -53,6 +56,30 @@ def test_what_differs_stays_different(a, b):
 
 def test_nan_is_the_same_argument_each_time():
     assert freeze(float("nan")) == freeze(float("nan"))
+
+
+def test_integers_and_what_they_equal_differ_in_tuples_too():
+    values = [(1, 2), (True, 2), (1.0, 2), [1, 2], (np.int64(1), 2), (1, (2,))]
+    assert len(set(map(freeze, values))) == len(values)
+    assert [thaw(freeze(v)) for v in values] == values
+
+
+def test_a_function_of_known_shape_is_not_traced_when_it_is_applied():
+    @shaped
+    def rows(x, *, shape, count):
+        traced.append(count)
+        return x[: shape[0]] if count else x[-shape[0] :]
+
+    traced: list[int] = []
+    x = jask.from_numpy(X)
+    made = [
+        apply(rows, x, name="rows", static={"shape": (1, 3), "count": n})
+        for n in (0, 1)
+    ]
+    assert not traced
+    assert {(y.shape, y.dtype) for y in made} == {((1, 3), X.dtype)}
+    np.testing.assert_array_equal(np.concatenate(made), X[::-1])
+    assert traced
 
 
 def test_an_array_is_no_static_argument():
