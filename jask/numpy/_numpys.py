@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from jask.numpy._engine import fetch, is_disk
-from jask.numpy._table import check_out
+from jask.numpy._table import check_operand, check_out
 
 KNOWN = (np.ndarray, np.generic, jax.Array, bool, int, float, complex)
 """Operands that may stand beside a DiskArray; others may know how to handle it."""
@@ -27,9 +27,13 @@ def ufunc(
     _self: Any, function: Any, method: str, *operands: Any, out: Any = None, **more: Any
 ) -> Any:
     """Return what a ufunc of NumPy is here; NumPy calls it."""
-    if not all(is_disk(x) or isinstance(x, KNOWN) for x in operands):
-        return NotImplemented
     name = function.__name__
+    others = [x for x in operands if not (is_disk(x) or isinstance(x, KNOWN))]
+    if others and all(isinstance(x, (list, tuple)) for x in others):
+        call = name if method == "__call__" else f"{name}.{method}"
+        check_operand(f"numpy.{call}", others[0])
+    if others:
+        return NotImplemented
     own = _namesake(function, method)
     if method == "reduce":  # along the first axis, unless told otherwise
         given = {k: v for k, v in more.items() if k == "axis" or v is not None}

@@ -3,9 +3,10 @@
 import operator
 
 import jax.numpy as jnp
+import numpy as np
 
 from jask.numpy import _kernels
-from jask.numpy._table import Array, Operand, call
+from jask.numpy._table import Array, Operand, call, check_out
 
 
 def pow(x1: Operand, x2: Operand, /) -> Array:
@@ -37,7 +38,15 @@ def pow(x1: Operand, x2: Operand, /) -> Array:
     return call(jnp.power, x1, x2, name="pow")
 
 
-def round(x: Operand, /, decimals: int = 0) -> Array:
+def _whole(x: Operand) -> int | None:
+    """Return one integer in memory as Python's; None for anything else."""
+    if type(x) is int:
+        return x
+    single = isinstance(x, (np.ndarray, np.generic)) and not x.shape
+    return int(x) if single and x.dtype.kind in "iu" else None
+
+
+def round(x: Operand, /, decimals: int = 0, *, out: None = None) -> Array:
     """Nearest value with this many decimals; halves go to the even neighbour.
 
     Parameters
@@ -46,6 +55,8 @@ def round(x: Operand, /, decimals: int = 0) -> Array:
         The operand.
     decimals : int
         How many digits to keep behind the point; negative: before it.
+    out : None
+        For compatibility: arrays are immutable.
 
     Returns
     -------
@@ -60,6 +71,7 @@ def round(x: Operand, /, decimals: int = 0) -> Array:
     >>> jask.materialize(jnp.round(jnp.asarray([0.5, 1.5, 2.4])))
     Array([0., 2., 2.], dtype=float32)
     """
+    check_out("round", out)
     return call(jnp.round, x, name="round", decimals=operator.index(decimals))
 
 

@@ -38,6 +38,7 @@ from jask.numpy._table import (
     axis_index,
     call,
     check_operand,
+    check_out,
     is_array,
     ndim_of,
     shape_of,
@@ -375,6 +376,7 @@ def take(
     /,
     axis: int | None = None,
     *,
+    out: None = None,
     mode: str | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
@@ -390,6 +392,8 @@ def take(
         Positions; negative ones count from the end.
     axis : int or None
         Where; None: flatten first.
+    out : None
+        For compatibility: arrays are immutable.
     mode : {"fill", "clip", "wrap"}, optional
         What is done with positions out of range. Default: IndexError where they are
         known in memory at the call, otherwise "fill" (NaN).
@@ -410,6 +414,7 @@ def take(
     >>> jask.materialize(jnp.take(jnp.asarray([5, 6, 7]), jnp.asarray([2, 0])))
     Array([7, 5], dtype=int32)
     """
+    check_out("take", out)
     value = ravel(x) if axis is None else x
     where = axis_index(0 if axis is None else axis, ndim_of(value))
     positions = _integers("take", indices)

@@ -15,6 +15,7 @@ from jask.numpy._table import (
     axis_index,
     call,
     check_arrays,
+    check_out,
     ndim_of,
     shape_of,
 )
@@ -83,7 +84,14 @@ def concatenate(
     return out if dtype is None else out.astype(dtype)
 
 
-def stack(arrays: Sequence[Operand], /, axis: int = 0, dtype: Any = None) -> Array:
+def stack(
+    arrays: Sequence[Operand],
+    /,
+    axis: int = 0,
+    dtype: Any = None,
+    *,
+    out: None = None,
+) -> Array:
     """Join arrays along a new axis.
 
     Parameters
@@ -94,6 +102,8 @@ def stack(arrays: Sequence[Operand], /, axis: int = 0, dtype: Any = None) -> Arr
         Where the new axis is in the result.
     dtype : dtype, optional
         Of the result.
+    out : None
+        For compatibility: arrays are immutable.
 
     Returns
     -------
@@ -107,10 +117,11 @@ def stack(arrays: Sequence[Operand], /, axis: int = 0, dtype: Any = None) -> Arr
     >>> jnp.stack([jnp.zeros(3), jnp.ones(3)]).shape
     (2, 3)
     """
+    check_out("stack", out)
     known = check_arrays("stack", arrays)
     where = axis_index(axis, ndim_of(known[0]) + 1)
-    out = call(_kernels.stack, known, name="stack", axis=where)
-    return out if dtype is None else out.astype(dtype)
+    found = call(_kernels.stack, known, name="stack", axis=where)
+    return found if dtype is None else found.astype(dtype)
 
 
 def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Array, ...]:

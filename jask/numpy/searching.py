@@ -16,6 +16,7 @@ from jask.numpy._table import (
     axis_index,
     call,
     check_operand,
+    check_out,
     documented_reduction,
     finish,
     ndim_of,
@@ -30,9 +31,15 @@ def _position(
     """Return argmax or argmin."""
 
     def function(
-        x: Operand, /, axis: int | None = None, *, keepdims: bool = False
+        x: Operand,
+        /,
+        axis: int | None = None,
+        *,
+        keepdims: bool = False,
+        out: None = None,
     ) -> Array:
         check_operand(name, x)
+        check_out(name, out)
         where = None if axis is None else axis_index(axis, ndim_of(x))
         check_not_empty(name, x, where)
         return call(

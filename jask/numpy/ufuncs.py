@@ -181,6 +181,9 @@ class ufunc:
         **options: Any,
     ) -> Array:
         """Return what a kernel makes of operands, in a dtype if one is given."""
+        for given in operands:
+            if given is not None:
+                check_operand(name, given)
         options |= {"model": self._model, "dtype": dtype_or_none(dtype)}
         options["wide"] = is_wide(options["dtype"])
         return call(kernel, *operands, name=name, **options)
@@ -188,6 +191,7 @@ class ufunc:
     def outer(self, A: Operand, B: Operand, /) -> Array:
         """Apply the function to all pairs of an element of A and one of B."""
         name = self._check_binary("outer")
+        check_operand(name, A), check_operand(name, B)
         return call(_running.outer, A, B, name=name, model=self._model)
 
     def at(

@@ -115,3 +115,26 @@ def test_operands_that_may_know_better_are_asked():
     assert np.add(disk(X), other) == "mine"
     with pytest.raises(TypeError, match="returned NotImplemented"):
         np.add(disk(X), TEXT)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.add.reduceat(x, [0, 1]),
+        lambda x: np.add(x, [[1.0, 2.0]]),
+        lambda x: np.multiply.outer(x, (1.0, 2.0)),
+        lambda x: jnp.add.reduceat(x, [0, 1]),
+        lambda x: jnp.add.outer(x, [1.0]),
+    ],
+    ids=range(5),
+)
+def test_a_list_beside_a_disk_array_is_refused_with_a_remedy(call: Any):
+    x = jask.from_numpy(np.ones((2, 2), np.float32))
+    with pytest.raises(TypeError, match=r"got (list|tuple)\. Convert it with"):
+        call(x)
+
+
+def test_an_array_of_indices_is_reduced_at():
+    x = np.arange(6, dtype=np.float32)
+    found = np.add.reduceat(jask.from_numpy(x), np.asarray([0, 4]))
+    np.testing.assert_array_equal(np.asarray(found), [6, 9])

@@ -117,7 +117,8 @@ BEYOND = rows(
         "total_repeat_length": "repeat",
         "promote_integers": "prod sum",
         "order": "asarray reshape",
-        "out": "all any cumulative_prod cumulative_sum max mean min prod std sum var",
+        "out": "all any argmax argmin cumulative_prod cumulative_sum max mean min prod "
+        "round stack std sum take var",
         "precision preferred_element_type": "matmul tensordot vecdot linalg.matmul "
         "linalg.tensordot linalg.vecdot",
         "retstep axis": "linspace",
@@ -294,11 +295,7 @@ def test_a_first_parameter_is_not_taken_by_name():
         jnp.sum(a=jnp.ones(3))
 
 
-WITHOUT_OUT = {"argmax", "argmin", "round", "around", "stack", "take"}
-"""The row of `out=` in docs/deviations.md."""
-
-
-def test_out_is_none_wherever_jax_numpy_takes_it_but_for_the_rows_of_the_table():
+def test_out_is_none_wherever_jax_numpy_takes_it():
     functions = {
         name: f
         for name, f in all_functions().items()
@@ -306,14 +303,30 @@ def test_out_is_none_wherever_jax_numpy_takes_it_but_for_the_rows_of_the_table()
     }
     with_out = {n for n, f in functions.items() if "out" in parameters(f)}
     model = {n for n in functions if "out" in parameters(named(jax.numpy, n))}
-    assert model - with_out == WITHOUT_OUT
+    assert model - with_out == set()
     assert with_out - model == {"cumulative_prod", "cumulative_sum"}
+    defaults = {parameters(functions[n])["out"].default for n in with_out}
+    assert defaults == {None}
+
+
+UFUNCS = [n for n in dir(jnp) if isinstance(getattr(jnp, n), jnp.ufunc)]
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_a_ufunc_takes_out_none_and_nothing_else(name: str):
+    function = getattr(jnp, name)
+    operands = [jnp.asarray([3, 1], dtype="int32")] * function.nin
+    found, same = function(*operands, out=None), function(*operands)
+    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(same), strict=True):
+        np.testing.assert_array_equal(x, y)
+    with pytest.raises(NotImplementedError, match="out must be None"):
+        function(*operands, out=operands[0])
 
 
 REDUCTIONS = (
-    "all any amax amin cumprod cumsum cumulative_prod cumulative_sum max mean "
-    "median min nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian "
-    "nanmin nanprod nanstd nansum nanvar prod ptp std sum trace var"
+    "all any amax amin argmax argmin cumprod cumsum cumulative_prod cumulative_sum "
+    "max mean median min nanargmax nanargmin nancumprod nancumsum nanmax nanmean "
+    "nanmedian nanmin nanprod nanstd nansum nanvar prod ptp std sum trace var"
 )
 
 
@@ -330,6 +343,21 @@ def test_a_reduction_takes_out_none_and_nothing_else(name: str):
     for out in (np.empty_like(expected), call(x, **axis)):
         with pytest.raises(TypeError, match=rf"^{call.__name__}: .*out must be None"):
             call(x, out=out, **axis)
+
+
+@pytest.mark.parametrize(
+    ("name", "rest"),
+    [("round", ()), ("around", (1,)), ("take", ([2, 0], 1)), ("stack", ())],
+)
+def test_other_functions_take_out_none_and_nothing_else(name: str, rest: tuple):
+    model = np.asarray([[0.25, 1.5, 2.0], [3.0, 4.5, 5.0]], np.float32)
+    rest = tuple(np.asarray(r) if isinstance(r, list) else r for r in rest)
+    call, x = getattr(jnp, name), jnp.asarray(model)
+    expected = getattr(np, name)(model, *rest)
+    np.testing.assert_array_equal(np.asarray(call(x, *rest, out=None)), expected)
+    for out in (np.empty_like(expected), x):
+        with pytest.raises(TypeError, match="out must be None"):
+            call(x, *rest, out=out)
 
 
 def lacking(model: Any, own: Any) -> set[str]:
