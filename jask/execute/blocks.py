@@ -24,6 +24,14 @@ def aligned_empty(nbytes: int) -> np.ndarray[Any, Any]:
     return raw[start : start + nbytes]
 
 
+def aligned_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a copy that XLA uses in place."""
+    made: np.ndarray[Any, Any]
+    made = aligned_empty(array.nbytes).view(array.dtype).reshape(array.shape)
+    np.copyto(made, array)
+    return made
+
+
 class Block:
     """One reusable buffer of a worker."""
 

@@ -9,7 +9,7 @@ share one, and the last tile along each axis may have its own.
 import hashlib
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -20,6 +20,7 @@ import numpy as np
 
 from jask._jax import constants_inside, copies_of, lowered_once
 from jask.config import unset
+from jask.execute.products import Product, multiplied, products_of
 from jask.plan.ir import Pass, Root
 from jask.plan.lower import Head, Lowered, Record, Ref
 from jask.rules._table import RULES, Need
@@ -66,6 +67,9 @@ class Kernel:
     size: int = field(default=0, compare=False)
     """Bytes of one executable, about."""
 
+    products: Mapping[int, Product] = field(default_factory=dict, compare=False)
+    """What BLAS multiplies, by place in the heads."""
+
     @property
     def nbytes(self) -> int:
         """Bytes of all copies, about; worker 0 runs `call` itself."""
@@ -82,16 +86,33 @@ class Kernel:
 
 def compile_step(p: Pass, low: Lowered) -> Kernel:
     """Compile the kernel of a lowered tile."""
-    fn = _step_function(p, low)
+    products = products_of(p, low)
+    if len(products) == len(low.heads) and not any(x.made for x in products.values()):
+        step = multiplied(None, products)
+        return Kernel(step, 0, products=products)
+    fn = _step_function(p, low, products)
+    heads = [None if k in products else h for k, h in enumerate(low.heads)]
     specs = (
         jax.ShapeDtypeStruct((len(low.offsets),), np.dtype("int64")),
-        [accumulator_specs(p.roots[h.root], h.shape) for h in low.heads],
-        [spare_specs(p.roots[h.root], h.shape) for h in low.heads],
+        [accumulator_specs(p.roots[h.root], h.shape) if h else [] for h in heads],
+        [spare_specs(p.roots[h.root], h.shape) if h else [] for h in heads],
         *(jax.ShapeDtypeStruct(load.box.shape, load.leaf.dtype) for load in low.loads),
     )
     elements = sum(v.size for v in p.leaves) + sum(prod(r.domain) for r in p.roots)
     quick = elements < QUICK_BELOW and not _draws(p)
-    return _compile(fn, specs, donate=(1, 2), quick=quick, workers=p.workers)
+    made = _compile(fn, specs, donate=(1, 2), quick=quick, workers=p.workers)
+    return _with_products(made, products) if products else made
+
+
+def _with_products(inner: Kernel, products: Mapping[int, Product]) -> Kernel:
+    """Return a kernel that runs another one, and then the products."""
+    return Kernel(
+        multiplied(inner.call, products),
+        inner.temp + sum(x.made for x in products.values()),
+        lambda worker: multiplied(inner.call_of(worker), products),
+        size=inner.size,
+        products=products,
+    )
 
 
 def _draws(p: Pass) -> bool:
@@ -229,7 +250,10 @@ class _Offsets:
         return [self.vector[i] for i in range(start, self.position)]
 
 
-def _step_function(p: Pass, low: Lowered) -> Callable[..., Any]:
+def _step_function(
+    p: Pass, low: Lowered, products: Mapping[int, Product]
+) -> Callable[..., Any]:
+    """Return the step as JAX traces it; of products it makes the operands only."""
     equations = {e.number: e for e in p.equations}
     shifted = any(r and r.crop for item in low.records for r in item.refs)
 
@@ -249,10 +273,14 @@ def _step_function(p: Pass, low: Lowered) -> Callable[..., Any]:
                 )
             )
         results: list[list[Any]] = []
-        for head, acc in zip(low.heads, carried, strict=True):
+        for k, (head, acc) in enumerate(zip(low.heads, carried, strict=True)):
             root = p.roots[head.root]
             atoms = root.outputs if root.eqn is None else root.eqn.inputs
             operands = _operands(head, atoms, offsets, blocks, values)
+            if k in products:
+                offsets.take(head.offsets)
+                results.append(products[k].computed(operands))
+                continue
             if root.kind == "reduce" and shifted:
                 operands = _apart(operands)
             numbers = offsets.take(head.offsets)

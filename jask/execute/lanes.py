@@ -33,8 +33,10 @@ from jask.execute.kernel import Kernel
 from jask.execute.ledger import LEDGER
 from jask.execute.prepared import Job, PreparedPass, Step
 from jask.execute.process import PROCESS
+from jask.execute.products import Product, blas_threads
 from jask.execute.threads import run_all
 from jask.geometry.box import Box
+from jask.plan.blas import blas_roots, joins_in_place
 from jask.plan.ir import Root
 from jask.plan.lower import Load
 from jask.trace.ir import Var
@@ -84,6 +86,8 @@ class PassRun:
         self.carries: dict[Any, _Carry] = {}
         self.shared: dict[Load, np.ndarray[Any, Any]] = {}
         self.resident = self._resident()
+        by_blas = blas_roots(self.p)
+        self.in_place = {k for k in by_blas if joins_in_place(self.p.roots[k])}
         self.after = {
             k: PassRun(after, sources, sinks, advance, self)
             for k, after in prepared.followers.items()
@@ -102,7 +106,7 @@ class PassRun:
     def run(self) -> None:
         """Run all steps; raise what the first failing worker raised."""
         lanes = [_Lane(self, w) for w in range(self.workers)]
-        with PROCESS.stoppable(self.fail):
+        with PROCESS.stoppable(self.fail), blas_threads(self.p):
             run_all([carried(lane.run) for lane in lanes], self.fail)
         if self.errors:
             raise self.errors[0]
@@ -181,6 +185,7 @@ class _Lane:
         self.shared: dict[Load, Any] = {}
         self.device = worker_device(workers=run.p.workers, worker=number)
         self.spares: dict[Any, list[Any]] = {}
+        self.products: dict[Any, np.ndarray[Any, Any]] = {}
         self.after = {k: _Lane(after, number) for k, after in run.after.items()}
 
     def run(self) -> None:
@@ -188,7 +193,12 @@ class _Lane:
         run = self.pass_run
         try:
             device = kernel_device(workers=run.p.workers, worker=self.number)
-            with device, jax.enable_x64(True), LEDGER.inside():  # noqa: FBT003 (JAX's own signature)
+            with (
+                device,
+                jax.enable_x64(True),  # noqa: FBT003 (JAX's own signature)
+                LEDGER.inside(),
+                blas_threads(run.p),
+            ):
                 for i in range(self.number, run.steps, run.workers):
                     if run.stop.is_set():
                         return
@@ -210,11 +220,16 @@ class _Lane:
         carried = [self.carried(job) for job in step.jobs]
         if step.kernel is not self.kernel:
             self.drop_spares(step)
-        spares = [self.spare(job) for job in step.jobs]
+        products = step.kernel.products
+        spares = [
+            [self.product(products[k])] if k in products else self.spare(job)
+            for k, job in enumerate(step.jobs)
+        ]
         kernel = step.kernel.call_of(self.number)
         made = kernel(step.offsets, carried, spares, *blocks)
-        for array in made[0]:  # all are ready when one is
-            array.block_until_ready()
+        if 0 not in products:
+            for array in made[0]:  # all are ready when one is
+                array.block_until_ready()
         del carried, spares
         for job, arrays in zip(step.jobs, made, strict=True):
             self.deliver(job, arrays)
@@ -314,11 +329,19 @@ class _Lane:
         mine = self.spares.get((shape, dtype))
         return [mine.pop() if mine else fresh(shape, dtype)]
 
+    def product(self, product: Product) -> np.ndarray[Any, Any]:
+        """Return storage for a part of a product."""
+        key = (product.room, product.dtype)
+        if key not in self.products:
+            self.products[key] = np.empty(*key)
+        return self.products[key]
+
     def drop_spares(self, step: Step) -> None:
         """Free output blocks of other shapes: the plan counts one for each root."""
         wanted = {(j.head.shape, j.root.outputs[0].dtype) for j in step.jobs}
         for key in self.spares.keys() - wanted:
             del self.spares[key]
+        self.products.clear()
         self.kernel = step.kernel
 
     def deliver(self, job: Job, arrays: list[Any]) -> None:
@@ -343,9 +366,7 @@ class _Lane:
 
     def mine(self, array: Any) -> Any:
         """Return an array for this worker's kernels, whichever worker made it."""
-        if self.device is None or not isinstance(array, jax.Array):
-            return array
-        if array.device == self.device:
+        if isinstance(array, jax.Array) and self.device in {None, array.device}:
             return array
         return in_place(np.asarray(array))
 
@@ -365,14 +386,25 @@ class _Lane:
             if group.left:
                 return
             del run.groups[job.key]
-        parts = [[self.mine(a) for a in p] for p in group.parts if p is not None]
-        kept = tuple(job.head.shape[d] for d in root.kept)
-        close = run.prepared.close(job.head.root, kept, len(parts)).call_of(self.number)
+        parts = [p for p in group.parts if p is not None]
+        finished = self.joined(job, parts)
         box = root.result_box(job.domain)
-        finished = close(parts)
         self.follow(job, box, finished, {})
         for var, array in zip(root.outputs, finished, strict=True):
             run.write(var, box, np.asarray(array))
+
+    def joined(self, job: Job, parts: Sequence[Any]) -> Sequence[Any]:
+        """Return the result of a kept tile from what the workers have accumulated."""
+        run, root = self.pass_run, job.root
+        if job.head.root in run.in_place:
+            (total,), *rest = parts
+            for (part,) in rest:
+                np.add(total, part, out=total)
+            return [total]  # not JAX's: that lets go of memory only when it is called
+        kept = tuple(job.head.shape[d] for d in root.kept)
+        close = run.prepared.close(job.head.root, kept, len(parts)).call_of(self.number)
+        made: Sequence[Any] = close([[self.mine(a) for a in p] for p in parts])
+        return made
 
     def follow(
         self, job: Job, box: Box, tile: Sequence[Any], read: Mapping[Load, Any]
@@ -383,7 +415,8 @@ class _Lane:
         after, prepared = self.after[job.head.root], self.pass_run.prepared
         index, root = prepared.index(self.current), job.root
         at = [index[root.axes[d]] for d in root.kept]
-        made = {Load(v, box): t for v, t in zip(root.outputs, tile, strict=False)}
+        mine = map(self.mine, tile)
+        made = {Load(v, box): t for v, t in zip(root.outputs, mine, strict=False)}
         after.given = {**read, **made}
         after.step(after.pass_run.prepared.number(at))
         after.given = MappingProxyType({})

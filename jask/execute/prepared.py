@@ -13,6 +13,7 @@ import numpy as np
 
 from jask._jax import calls_python, kernel_device
 from jask.errors import MemoryBudgetError
+from jask.execute.blocks import aligned_copy
 from jask.execute.kernel import Kernel, compile_close, compile_step, initial
 from jask.execute.picked import PreparedPick
 from jask.geometry.box import Box
@@ -152,7 +153,7 @@ class PreparedPass:
         with self._lock:
             if key not in self._initial:
                 self._initial[key] = initial(self.p.roots[root], shape)
-        return [a.copy() for a in self._initial[key]]  # XLA is slow at spreading
+        return [aligned_copy(a) for a in self._initial[key]]  # XLA is slow at it
 
     def group_size(self, root: Root) -> int:
         """Return how many steps contribute to one kept tile of a reduction."""

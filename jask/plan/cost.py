@@ -12,6 +12,7 @@ from operator import mul
 
 from jask.geometry.box import Box
 from jask.plan.axes import pass_after
+from jask.plan.blas import blas_roots, joins_in_place, strip
 from jask.plan.footprint import Footprint
 from jask.plan.ir import MiB, Pass, Place, Root
 from jask.plan.lower import Load, spans_of
@@ -35,10 +36,11 @@ CACHE = 5 * MiB
 """Working set of a step beyond which its blocks leave the processor's caches."""
 SPILLED = 5e-11
 """Seconds for each byte of such a working set."""
-FLOPS = 1.5e11
+FLOPS = 2e11
 """Floating-point operations of a product in a second, at its best shape."""
-DOT_SIDE = 512
-"""Sides of a product below which BLAS loses speed."""
+DOT_SIDES = ((1024, 0.07), (128, 0.3))
+"""Sides of a product below which BLAS loses speed, and with which power of them: of two
+sides of 512, 9 %; of one of 16, 60 %."""
 PACKED = 960
 """Terms of a product's sums whose factors are packed at once: three slices of 320."""
 
@@ -71,6 +73,10 @@ class OutCost:
     seconds: float
     accumulator: int
     """Bytes of the accumulators of one kept tile, or of the carry of a line."""
+    room: int
+    """Bytes of what a step makes before it is in the accumulators."""
+    closed: int
+    """Bytes of a kept tile that is finished, apart from its accumulators."""
     disk: bool
 
 
@@ -167,18 +173,20 @@ def _survey(
 ) -> Survey:
     """Look at a tile; the blocks that are given are not read."""
     p, counts = tiled, tiled.counts
+    full = fullness(tiled.grid, tiled.tile)
     domains, blocks, loads = footprint.needed(tiled, middle)
     axes, more = _neighbours(tiled, middle, loads, footprint)
+    by_blas = blas_roots(p)
     outs = tuple(
-        _out_cost(r, d, places)
-        for r, d in zip(p.roots, domains, strict=True)
+        _out_cost(r, d, places, by_blas=k in by_blas)
+        for k, (r, d) in enumerate(zip(p.roots, domains, strict=True))
         if d is not None
     )
     largest, largest_dot = _largest(p, domains, loads, outs)
     read = [(x, a) for x, a in zip(loads, axes, strict=True) if x not in given]
     found = Survey(
         counts,
-        tuple(_load_cost(x, a, places) for x, a in read),
+        tuple(_load_cost(x, a, full, places) for x, a in read),
         outs,
         _temporaries(blocks),
         _copies(p, domains),
@@ -190,7 +198,7 @@ def _survey(
             for r, d in zip(p.roots, domains, strict=True)
             if d is not None
         ),
-        _compute(p, domains, blocks),
+        _compute(p, domains, blocks) * prod(full),
         largest,
         largest_dot,
     )
@@ -264,16 +272,28 @@ def _bytes(loads: Iterable[Load]) -> int:
     return sum(x.box.size * x.leaf.dtype.itemsize for x in loads)
 
 
+def fullness(grid: Sequence[int], tile: Sequence[int]) -> list[float]:
+    """Return what a tile has of each axis on an average: the last one may have less."""
+    sides = zip(grid, tile, strict=True)
+    return [min(1.0, n / max(1, t * -(-n // max(1, t)))) for n, t in sides]
+
+
 def _load_cost(
-    load: Load, axes: frozenset[int], places: Mapping[Var, Place]
+    load: Load,
+    axes: frozenset[int],
+    full: Sequence[float],
+    places: Mapping[Var, Place],
 ) -> LoadCost:
     size = load.leaf.dtype.itemsize
     disk = places[load.leaf] == "disk"
     seconds = read_seconds(load.box, load.leaf.shape, size) if disk else 1e-6
+    seconds *= prod(full[a] for a in axes)
     return LoadCost(load.box.size * size, seconds, axes, disk)
 
 
-def _out_cost(root: Root, domain: Box, places: Mapping[Var, Place]) -> OutCost:
+def _out_cost(
+    root: Root, domain: Box, places: Mapping[Var, Place], *, by_blas: bool
+) -> OutCost:
     box = root.result_box(domain) if root.kind != "opaque" else domain
     nbytes, seconds, disk = 0, 0.0, False
     for out in root.outputs:
@@ -289,7 +309,12 @@ def _out_cost(root: Root, domain: Box, places: Mapping[Var, Place]) -> OutCost:
     elif root.kind == "scan" and root.eqn is not None:
         row = box.size // max(1, box.shape[root.scan.axis(root.eqn)])
         accumulator = row * sum(t.itemsize for t in root.scan.carries(root.eqn))
-    return OutCost(root, nbytes, seconds, accumulator, disk)
+    room, closed = accumulator, nbytes
+    if by_blas:
+        room = prod(strip(box.shape, root.outputs[0].dtype.itemsize))
+        room *= root.outputs[0].dtype.itemsize
+        closed = 0 if joins_in_place(root) else nbytes
+    return OutCost(root, nbytes, seconds, accumulator, room, closed, disk)
 
 
 def _largest(
@@ -301,7 +326,7 @@ def _largest(
     """Return the bytes of the largest block apart from large products, and of those."""
     operands = {a for r in p.roots if is_product(r) and r.eqn for a in r.eqn.inputs}
     plain = [o.nbytes for o in outs if not is_product(o.root)]
-    heavy = [o.nbytes for o in outs if is_product(o.root)]
+    heavy = list[int]()
     for load in loads:
         nbytes = load.box.size * load.leaf.dtype.itemsize
         (heavy if load.leaf in operands else plain).append(nbytes)
@@ -395,9 +420,10 @@ def dot_seconds(whole: Sequence[int], part: Sequence[int]) -> float:
     """Return the modelled seconds of a part of a product."""
     speed = FLOPS
     for n, k in zip(whole, part, strict=True):
-        best = min(n, DOT_SIDE)
-        if k < best:
-            speed *= max(k / best, 0.02) ** 0.4
+        for side, power in DOT_SIDES:
+            best = min(n, side)
+            if k < best:
+                speed *= max(k / best, 0.005) ** power
     return 2 * prod(part) / speed
 
 
@@ -421,6 +447,8 @@ class Prices:
         temp = temporaries(s, p)
         self.seconds = steps * (STEP / lanes + s.compute) + steps * _spilled(s, temp)
         self.memory = (temp + s.packed) * lanes
+        # a product that all processors share leaves them idle while files are read
+        self.slower = min(workers, steps) / lanes
         self.loads = [(x, [a for a in x.axes if counts[a] > 1]) for x in s.loads]
         self.outs = [_Held(x, counts, lanes) for x in s.outs]
         self.after = [
@@ -441,12 +469,12 @@ class Prices:
                 times = times_to[max(position[a] for a in axes) + 1]
                 if times < self.steps:
                     times *= lanes  # each worker reads its own copy
-            seconds += load.seconds * times
+            seconds += load.seconds * times * self.slower
             reads += load.nbytes * times * load.disk
             memory += load.nbytes * copies
         for held in self.outs:
             out, times = held.out, held.times
-            seconds += out.seconds * times
+            seconds += out.seconds * times * self.slower
             writes += out.nbytes * times * out.disk
             memory += held.nbytes(order, position)
         for axes, after in self.after:
@@ -488,7 +516,7 @@ class _Held:
         if self.reduced:
             inside = order[min(position[a] for a in self.reduced) :]
             live = prod(self.counts[a] for a in inside if a in self.kept)
-        return out.accumulator * (live + 1) * lanes + out.nbytes
+        return (out.accumulator * live + out.room) * lanes + out.closed
 
     def carries(self, order: Sequence[int], position: Mapping[int, int]) -> int:
         """Return the bytes of the carries of a scan.

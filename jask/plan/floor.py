@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from jask.plan.cost import READ, STEP, dot_seconds
+from jask.plan.blas import is_by_blas
+from jask.plan.cost import READ, STEP, dot_seconds, fullness
 from jask.plan.footprint import Footprint, Sides
 from jask.plan.ir import Limits, Pass, Place, Root
 from jask.trace.ir import Var
@@ -47,15 +48,17 @@ class Floors:
         """Return the bounds of a tile."""
         lengths = [min(t, n) for t, n in zip(tile, self._grid, strict=True)]
         counts = [max(1, -(-n // t)) for t, n in zip(tile, self._grid, strict=True)]
+        full = fullness(self._grid, tile)
         seconds, memory = 0.0, 0
         for root in self._products:
             seconds += dot_seconds(root.domain, [lengths[a] for a in root.axes])
-        seconds = prod(counts) * (STEP / self._workers + seconds)
+        seconds = prod(counts) * (STEP / self._workers + seconds * prod(full))
         for sides, itemsize, disk in self._loads:
             nbytes = itemsize * _size(sides, lengths)
             memory += nbytes
             if disk:
-                seconds += nbytes / READ * _times(sides, counts)
+                share = prod(full[s] for s in sides if isinstance(s, int))
+                seconds += nbytes / READ * _times(sides, counts) * share
         for axes, width in self._outs:
             memory += width * prod(lengths[a] for a in axes)
         return Floor(seconds, memory)
@@ -67,6 +70,8 @@ def _bytes_of(root: Root) -> tuple[list[int], int]:
     if root.kind != "reduce" or root.eqn is None:
         return axes, root.outputs[0].dtype.itemsize if root.kind == "map" else 0
     accumulated = sum(t.itemsize for t in root.reduction.accumulators(root.eqn))
+    if is_by_blas(root):  # they are added where they lie
+        return axes, accumulated
     return axes, 2 * accumulated + sum(o.dtype.itemsize for o in root.outputs)
 
 

@@ -15,10 +15,19 @@ Greedy halving from the whole array gets stuck; several starts do not.
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import permutations, product
 from math import inf, prod
 
-from jask.plan.cost import DOT_BLOCK, MAP_BLOCK, Cost, Prices, Survey, survey
+from jask.plan.blas import is_by_blas
+from jask.plan.cost import (
+    DOT_BLOCK,
+    MAP_BLOCK,
+    Cost,
+    Prices,
+    Survey,
+    is_product,
+    survey,
+)
 from jask.plan.floor import Floors
 from jask.plan.footprint import Footprint
 from jask.plan.ir import Limits, Pass, Place, Root
@@ -39,7 +48,11 @@ LARGE_SIDE = 2048
 """Side of the square tile from which the search for a large product starts."""
 
 EVEN = 1.1
-"""A tile may cost so many times the best one to be cut off nowhere."""
+"""A tile may cost so many times the best one to be cut off nowhere, and more than that
+what compiling takes."""
+
+COMPILING = 0.1
+"""Seconds to compile a kernel."""
 
 _OVERSIZE, _OVER_BUDGET = 1e5, 1e9
 """Scores that no modelled time reaches."""
@@ -88,6 +101,8 @@ class _Search:
             score, tile = self.descend(start)
             if score < best[0]:
                 best = (score, tile)
+        if not self.limits.forced and any(map(_is_by_blas, self.p.roots)):
+            best = min(self.counted(*best), self.counted(*self.kept_still()))
         score, tile = self.evened(*best)
         _, cost, order = self.seen[tile]
         fits = cost.memory <= self.memory
@@ -142,13 +157,47 @@ class _Search:
         held = least.memory + least.memory / self.limits.workers
         return least.seconds + _OVER_BUDGET * held / max(1, self.memory)
 
+    def kept_still(self) -> tuple[float, tuple[int, ...]]:
+        """Return a tile of a product whose sums take half of the memory."""
+        root = next(filter(_is_by_blas, self.p.roots))
+        kept = {root.axes[d] for d in root.kept}
+        elements = self.memory // 2 // root.outputs[0].dtype.itemsize
+        side = int(elements ** (1 / max(1, len(kept))))
+        sides = (
+            side if a in kept else LARGE_SIDE // 2 for a in range(len(self.p.grid))
+        )
+        tile = tuple(map(min, sides, self.p.grid))
+        return self.score(tile), tile
+
+    def counted(
+        self, score: float, tile: tuple[int, ...]
+    ) -> tuple[float, tuple[int, ...]]:
+        """Descend by numbers of tiles along each axis, for a large product.
+
+        Its tiles are few: between one power of two and the next is half the traffic.
+        """
+        axes = [a for a, n in enumerate(self.p.grid) if n > 1]
+        while True:
+            counts = [-(-n // t) for n, t in zip(self.p.grid, tile, strict=True)]
+            tried = [tuple(map(_share, self.p.grid, counts))]
+            for a, step in product(axes, (-1, 1)):
+                near = [c + step * (b == a) for b, c in enumerate(counts)]
+                tried.append(tuple(map(_share, self.p.grid, near)))
+            better = min((self.score(t), t) for t in tried)
+            if better[0] >= score:
+                return score, tile
+            score, tile = better
+
     def evened(
         self, score: float, tile: tuple[int, ...]
     ) -> tuple[float, tuple[int, ...]]:
+        if all(map(is_by_blas, self.p.roots)) and not self.p.equations:
+            return score, tile  # nothing is compiled
         ragged = sum(n % t > 0 for t, n in zip(tile, self.p.grid, strict=True) if n)
         if ragged > 1:
             even = tuple(_even(t, n) for t, n in zip(tile, self.p.grid, strict=True))
-            if self.score(even) <= EVEN * score:
+            kernels = 2**ragged - 1
+            if self.score(even) <= EVEN * score + COMPILING * kernels:
                 return self.score(even), even
         return score, tile
 
@@ -251,6 +300,15 @@ def _filled(
 def _power(n: int, whole: int) -> int:
     """Return the largest power of two up to n, or n where it is the whole axis."""
     return n if n >= whole else 1 << max(0, n.bit_length() - 1)
+
+
+def _is_by_blas(root: Root) -> bool:
+    return is_by_blas(root) and is_product(root)
+
+
+def _share(whole: int, count: int) -> int:
+    """Return the side of so many tiles of an axis."""
+    return -(-whole // min(max(1, count), max(1, whole)))
 
 
 def _even(side: int, whole: int) -> int:

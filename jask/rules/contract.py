@@ -26,12 +26,6 @@ SMALL = 1 << 20
 THIN = 16
 """Widest operand for which a sum of products beats XLA:CPU's own product."""
 
-GRAM_ROWS = 512
-"""Rows of X that a step of X.T @ X takes: they and the sums stay in cache."""
-
-GRAM_WIDTHS = range(32, 513)
-"""Columns of X for which X.T @ X pays by computing one triangle of blocks."""
-
 
 @dataclass(frozen=True, slots=True)
 class Axes:
@@ -167,24 +161,11 @@ def _boxes(eqn: Equation, start: Sequence[int], stop: Sequence[int]) -> tuple[Bo
 
 
 def _product(eqn: Equation, blocks: Sequence[Any], dtype: DType) -> Any:
-    if _is_gram(eqn, blocks, dtype):
-        return _gram(eqn, blocks[0], dtype)
     if _thin(eqn, blocks, dtype):
         left, right = (lax.reshape(b, (b.shape[0], prod(b.shape[1:]))) for b in blocks)
         summed = jnp.sum(left[:, :, None] * right[:, None, :], axis=0)
         return lax.reshape(summed, blocks[0].shape[1:] + blocks[1].shape[1:])
     return bind(eqn, *blocks, preferred_element_type=np.dtype(dtype))
-
-
-def _is_gram(eqn: Equation, blocks: Sequence[Any], dtype: DType) -> bool:
-    """Return whether the product is X.T @ X of a tall X."""
-    if blocks[0] is not blocks[1] or blocks[0].ndim != 2:
-        return False
-    axes = Axes.of(eqn)
-    down = axes.left_contract == axes.right_contract == (0,)
-    rows, columns = blocks[0].shape
-    same = blocks[0].dtype == dtype and _keeps_sums(dtype)
-    return down and same and columns in GRAM_WIDTHS and rows >= 2 * GRAM_ROWS
 
 
 def _keeps_sums(dtype: DType) -> bool:
@@ -193,35 +174,6 @@ def _keeps_sums(dtype: DType) -> bool:
     XLA keeps those of float16 in single precision: 300 * 300 is not infinite there.
     """
     return dtype.kind == "f" and dtype.itemsize >= 4
-
-
-def _gram(eqn: Equation, block: Any, dtype: DType) -> Any:
-    """Return X.T @ X by three quarters of the work: it is symmetric.
-
-    The columns are halved; the block below the diagonal is the transpose of the one
-    above. A few rows at a time are multiplied, so that the halves stay in cache.
-    """
-    rows, columns = block.shape
-    half = columns // 2
-    shapes = ((half, half), (half, columns - half), (columns - half,) * 2)
-
-    def products(part: Any) -> tuple[Any, ...]:
-        left = lax.optimization_barrier(part[:, :half])
-        right = lax.optimization_barrier(part[:, half:])
-        pairs = ((left, left), (left, right), (right, right))
-        return tuple(bind(eqn, *p, preferred_element_type=dtype) for p in pairs)
-
-    def add(i: Any, sums: tuple[Any, ...]) -> tuple[Any, ...]:
-        part = lax.dynamic_slice_in_dim(block, i * GRAM_ROWS, GRAM_ROWS)
-        return tuple(a + b for a, b in zip(sums, products(part), strict=True))
-
-    whole, rest = divmod(rows, GRAM_ROWS)
-    sums = lax.fori_loop(0, whole, add, tuple(jnp.zeros(s, dtype) for s in shapes))
-    if rest:
-        last = products(block[rows - rest :])
-        sums = tuple(a + b for a, b in zip(sums, last, strict=True))
-    top, corner, bottom = sums
-    return jnp.block([[top, corner], [corner.T, bottom]])
 
 
 def _thin(eqn: Equation, blocks: Sequence[Any], dtype: DType) -> bool:

@@ -65,7 +65,8 @@ def test_what_a_pass_begins_with_is_not_kept_as_large_as_a_tile(fn: Any):
     assert start.size == 1000
     np.testing.assert_array_equal(start, np.zeros(start.shape))
     assert start.flags.c_contiguous
-    assert start.flags.owndata
+    assert start.flags.writeable
+    assert start.ctypes.data % 64 == 0  # XLA reads it in place
     kept = [a for made in p._initial.values() for a in made]
     assert [a.strides for a in kept] == [(0,) * a.ndim for a in kept]
 

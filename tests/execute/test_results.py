@@ -92,9 +92,11 @@ def test_a_destination_that_cannot_be_made_removes_those_before_it(tmp_path: Pat
 
 
 def test_what_only_later_passes_read_goes_with_the_last_of_them(tmp_path: Path):
-    """The product is too large to stay in memory between its two passes."""
+    """The sums are too large to stay in memory between the two passes."""
     before = scratch_in_use()
-    ready, results = opened(lambda x: (x @ x.T) @ x, disk(tmp_path), InMemory())
+    ready, results = opened(
+        lambda x: jnp.cumsum(x @ x.T, 0) @ x, disk(tmp_path), InMemory()
+    )
     assert len(ready.passes) == 2
     with results:
         results.sinks(ready.passes[0].p)

@@ -94,6 +94,15 @@ def test_one_step_and_large_products_have_one_worker():
         assert workers_for(p, 4, 10) == (1 if large else 4)
 
 
+def test_the_last_tile_costs_what_it_has():
+    def seconds(rows: int, tile: int) -> float:
+        found = pieces(jnp.matmul, source((rows, 4096)), source((4096, 4096)))
+        p = found.tiled((tile, 4096, 4096))
+        return price(survey(p, p.tile, found.places), (0, 1, 2), p, 1).seconds
+
+    assert seconds(4097, 2048) == pytest.approx(seconds(4096, 2048), rel=0.02)
+
+
 def test_a_shifted_load_depends_on_the_axis_that_moves_it():
     found = pieces(lambda x, y: x + y, source((64, 32)), source((32,)))
     p = found.tiled((16, 8))

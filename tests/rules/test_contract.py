@@ -136,30 +136,3 @@ def test_tall_thin_products_are_summed_instead(
     out = Box((0,) * len(m + n), tuple(k - 1 for k in m + n))
     check_map(eqn, out, x, y, rtol=1e-5, atol=1e-5)
     check_fold(eqn, out, [[10, 38]], x, y, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("columns", [31, 32, 33, 64, 75, 200])
-@pytest.mark.parametrize("rows", [1023, 1024, 1500, 2048])
-def test_gram_matrices_are_right_and_symmetric(rows: int, columns: int) -> None:
-    x = np.random.default_rng(0).normal(size=(rows, columns)).astype(np.float32)
-    found = _gram(x)
-    exact = x.astype(np.float64).T @ x
-    bound = np.abs(x.astype(np.float64)).T @ np.abs(x)  # of the sums of products
-    assert np.all(np.abs(found - exact) <= 50 * np.finfo(np.float32).eps * bound)
-    assert np.array_equal(found, found.T)
-
-
-def test_gram_matrices_let_nan_and_infinity_through() -> None:
-    x = np.ones((2000, 48), np.float32)
-    x[1999, 3], x[7, 40] = np.nan, np.inf
-    with np.errstate(invalid="ignore"):
-        assert np.array_equal(_gram(x), x.T @ x, equal_nan=True)
-
-
-def _gram(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return X.T @ X as the rule computes it from one block for both operands."""
-    eqn = equation(lambda x: lax.dot_general(x, x, (((0,), (0,)), ((), ()))), x)
-    rule = RULES["dot_general"]
-    assert isinstance(rule, Reduction)
-    block = jnp.asarray(x)
-    return np.asarray(rule.partial(eqn, (), (block, block))[0], np.float64)
