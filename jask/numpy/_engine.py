@@ -17,6 +17,7 @@ from jask.hijax.apply import apply
 from jask.hijax.materialize import dematerialize, evaluate
 from jask.hijax.type import is_disk, make_value
 from jask.stores.base import read_block
+from jask.stores.mapped import is_lent
 from jask.stores.memory import MemoryStore
 from jask.trace.graph import Dense, Node, Part, Result, Source, kept_value, walk
 
@@ -34,6 +35,7 @@ __all__ = [
     "is_at_hand",
     "is_disk",
     "is_forced",
+    "is_lent",
     "is_stored",
     "is_traced",
     "lies_in",
@@ -117,9 +119,9 @@ def fits_easily(*arrays: Any) -> bool:
     )
 
 
-def takes_much(x: Any) -> bool:
-    """Return whether an array takes over a quarter of the memory budget."""
-    return 4 * int(getattr(x, "nbytes", 0)) > current().memory_budget
+def takes_much(x: Any, parts: int = 4) -> bool:
+    """Return whether an array takes over a part of the memory budget: a quarter."""
+    return parts * int(getattr(x, "nbytes", 0)) > current().memory_budget
 
 
 def is_stored(x: Any) -> bool:

@@ -13,7 +13,7 @@ import contextlib
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -21,7 +21,15 @@ import numpy as np
 
 from jask.numpy import _kernels
 from jask.numpy._engine import fetch, is_disk, to_disk
-from jask.numpy._table import call, check_operand, check_out, finish, is_array
+from jask.numpy._table import (
+    call,
+    check_operand,
+    check_out,
+    dtype_or_none,
+    finish,
+    is_array,
+    is_wide,
+)
 
 type Function = Callable[..., Any]
 
@@ -124,11 +132,13 @@ def evaluated(
     *,
     module: str,
     streamed: Function | None = None,
+    wide: bool = False,
 ) -> Function:
     """Return a function whose result's shape depends on values: evaluated at once.
 
     With `size=` or `length=`, which fix the shape, it is lazy. `streamed` does the same
-    for operands larger than memory.
+    for operands larger than memory, or returns NotImplemented. `wide` says that the
+    result may need 64-bit types.
     """
     name = function.__name__
     signature = inspect.signature(function)
@@ -138,10 +148,11 @@ def evaluated(
     def eager(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
         if any(bound.arguments.get(given) is not None for given in FIXES_SHAPE):
-            return call_bound(function, name, bound, traced)
+            return call_bound(function, name, bound, traced, wide=wide)
+        found: Any = NotImplemented
         if streamed is not None:
-            return streamed(*bound.args, **bound.kwargs)
-        return _call_now(function, name, bound)
+            found = streamed(*bound.args, **bound.kwargs)
+        return _call_now(function, name, bound) if found is NotImplemented else found
 
     memory = _EAGER if streamed is None else _STREAMED
     doc = _doc(function, signature, summary, example, memory)
@@ -232,6 +243,7 @@ def call_bound(
 ) -> Any:
     """Call lazily: operands apart, the rest static."""
     check_out(name, bound.arguments.get("out"))
+    wide = wide or asks_for_64_bits(bound.arguments)
     operands: list[Any] = []
 
     def separate(value: Any, *, numbers: bool) -> Any:
@@ -256,6 +268,20 @@ def call_bound(
     options = {"function": function, "tree": tree, "constants": tuple(leaves)}
     with _one_axis_error(name, bound):
         return call(_kernels.call_flat, operands, name=name, wide=wide, **options)
+
+
+def asks_for_64_bits(arguments: Mapping[str, Any]) -> bool:
+    """Return whether arguments name a dtype that needs 64-bit types; it is honoured."""
+    named = (arguments.get(k) for k in ("dtype", "preferred_element_type"))
+    return any(is_wide(_dtype_or_none(d)) for d in named)
+
+
+def _dtype_or_none(named: Any) -> np.dtype[Any] | None:
+    """Return a dtype; None for what names none, which the function says itself."""
+    try:
+        return dtype_or_none(named)
+    except TypeError:
+        return None
 
 
 @contextlib.contextmanager
@@ -310,12 +336,15 @@ def _wrapped(value: Any) -> Any:
 def made(function: Function, *, module: str) -> Function:
     """Return a function that makes an in-memory array, wrapped."""
     name = function.__name__
+    signature = inspect.signature(function)
 
     def make(*args: Any, **kwargs: Any) -> Any:
-        return _wrapped(function(*args, **kwargs))
+        wide = asks_for_64_bits(signature.bind(*args, **kwargs).arguments)
+        with jax.enable_x64(wide or jax.config.jax_enable_x64):
+            return _wrapped(function(*args, **kwargs))
 
     doc = f"What `jax.numpy.{name}` makes, in memory, as a DiskArray.\n"
-    _sign(make, inspect.signature(function))
+    _sign(make, signature)
     return finish(make, name, module, doc)
 
 

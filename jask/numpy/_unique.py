@@ -10,6 +10,8 @@
 Numbers that XLA compares as equal are one: subnormal numbers are zeros.
 """
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,23 +19,26 @@ from jax import lax
 
 from jask.numpy._engine import from_store, stored
 from jask.numpy._kernels import index_dtype
+from jask.numpy._ordered import is_new
 from jask.numpy._select import masked, nonzero
 from jask.numpy._table import Array, call, shape_of
 from jask.numpy.manipulation import reshape
 
-__all__ = ["Distinct"]
+__all__ = ["Distinct", "of_counts"]
 
 
 class Distinct:
-    """The distinct elements of an array; each NaN is distinct."""
+    """The distinct elements of an array; each NaN is distinct unless `equal_nan`."""
 
-    def __init__(self, x: Array, *, positions: bool = True) -> None:
+    def __init__(
+        self, x: Array, *, positions: bool = True, equal_nan: bool = False
+    ) -> None:
         self._shape = shape_of(x)
         kernel = _sorted_beside if positions else _sorted
         made = call(kernel, reshape(x, (-1,)), name="unique", wide=True)
         lines = [from_store(s) for s in stored(list(made))]
         self._sorted, self._order = lines[0], lines[-1]
-        self._new = call(_is_new, self._sorted, name="is_new")
+        self._new = call(is_new, self._sorted, name="is_new", equal_nan=equal_nan)
 
     def values(self) -> Array:
         """Return them in ascending order."""
@@ -64,12 +69,6 @@ def _sorted_beside(x: Any) -> Any:
     return lax.sort((x, lax.iota(index_dtype(), x.shape[0])), num_keys=1)
 
 
-def _is_new(x: Any) -> Any:
-    """Return where a sorted element differs from the one before it."""
-    first = jnp.ones((1,), bool)
-    return jnp.concatenate([first, x[1:] != x[:-1]])
-
-
 def _distances(starts: Any, *, length: int) -> Any:
     stops = jnp.concatenate([starts[1:], jnp.full((1,), length, starts.dtype)])
     return stops - starts
@@ -79,3 +78,14 @@ def _numbers(order: Any, new: Any) -> Any:
     """Return the number of each element's value, in the order of the elements."""
     number = jnp.cumsum(new, dtype=index_dtype()) - 1
     return lax.sort((order, number), num_keys=1)[1]
+
+
+def of_counts(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `bincount` with int64 counts; sums of weights have the weights' dtype."""
+
+    @functools.wraps(function)
+    def wide(x: Any, weights: Any = None, **options: Any) -> Any:
+        found = function(x, weights, **options)
+        return found if weights is not None else found.astype(index_dtype())
+
+    return wide

@@ -29,13 +29,22 @@ def combined(x: Value, values: Value, method: str) -> Value:
     return _COMBINE[method](x, values).astype(x.dtype)
 
 
+def promoted(x: Value, values: Value, method: str) -> Value:
+    """Return values in the dtype in which they meet those of `x`.
+
+    A Python number takes that of `x`, before it is broadcast and looks like an array.
+    """
+    values = jnp.asarray(values)
+    return values.astype(x.dtype if method == "set" else jnp.result_type(x, values))
+
+
 def sliced(x: Value, values: Value, *, part: Basic, method: str) -> Value:
     """Return `x` updated where a key without arrays selects.
 
     The values are spread to the shape of `x` by padding; what the key selects comes
     from them and the rest from `x`.
     """
-    values = jnp.broadcast_to(jnp.asarray(values), part.shape)
+    values = jnp.broadcast_to(promoted(x, values, method), part.shape)
     values = lax.reshape(values, part.taken)
     if part.backwards:
         values = lax.rev(values, part.backwards)
@@ -64,7 +73,7 @@ def _selected(part: Basic, shape: tuple[int, ...]) -> Value:
 def masked(x: Value, mask: Value, values: Value, *, method: str) -> Value:
     """Return `x` updated where a mask of its leading axes is true."""
     mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
-    values = jnp.broadcast_to(jnp.asarray(values), x.shape)
+    values = jnp.broadcast_to(promoted(x, values, method), x.shape)
     return jnp.where(jnp.broadcast_to(mask, x.shape), combined(x, values, method), x)
 
 
@@ -78,9 +87,12 @@ def scattered(
     options: tuple[tuple[str, Any], ...] = (),
 ) -> Value:
     """Return `x` updated at index arrays."""
+    dtype = x.dtype
     if method in ("set", "min", "max"):
-        values = jnp.asarray(values).astype(x.dtype)
-    return getattr(x.at[full_key(key, arrays)], method)(values, **dict(options))
+        values = promoted(x, values, method)
+        x = x.astype(values.dtype)
+    update = getattr(x.at[full_key(key, arrays)], method)
+    return update(values, **dict(options)).astype(dtype)
 
 
 def applied(

@@ -28,7 +28,7 @@ BOOL = "bool"
 add = _ufunc("add", jnp.add, "Sum", PROMOTED, "2, [1, 4] -> Array([3, 6], dtype=int32)")
 atan2 = _binary(
     "atan2",
-    jnp.atan2,
+    jnp.arctan2,  # jax.numpy.atan2 cuts a Python number to the array's integers
     "Angle of the point (x2, x1)",
     REAL,
     "1.0, [1.0, -1.0] -> Array([0.7853982, 2.3561945], dtype=float32)",

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jask.numpy import _kernels, _table
-from jask.numpy._engine import is_disk
+from jask.numpy._engine import is_disk, is_lent
 from jask.numpy._table import Array, Operand, as_dtype, call, is_array, is_wide
 
 bool = jnp.bool_
@@ -232,13 +232,22 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     if not arrays_and_dtypes:
         msg = "result_type: needs at least one array or dtype."
         raise ValueError(msg)
-    known = [np.dtype(x.dtype) if is_array(x) else x for x in arrays_and_dtypes]
-    fixed = [x for x in known if isinstance(x, np.dtype) or hasattr(x, "dtype")]
-    for x in fixed:
-        if is_wide(np.dtype(x)):
-            with jax.enable_x64(True):  # noqa: FBT003 - JAX's signature
-                return np.dtype(jnp.result_type(*known))
-    return np.dtype(jnp.result_type(*known))
+    known = [_known(x) for x in arrays_and_dtypes]
+    kinds = [x for x in known if isinstance(x, (np.dtype, type))]
+    wide = any(is_wide(np.dtype(x)) for x in kinds if x not in _PYTHONS)
+    with jax.enable_x64(wide or jax.config.jax_enable_x64):
+        return np.dtype(jnp.result_type(*known))
+
+
+_PYTHONS = (builtins.bool, int, float, complex)
+"""Types that stand for the default ones."""
+
+
+def _known(x: Any) -> Any:
+    """Return an array's dtype; NumPy's arrays, whose 64 bits need the flag, as is."""
+    if isinstance(x, (np.ndarray, np.generic)) and not is_lent(x):
+        return x
+    return np.dtype(x.dtype) if is_array(x) else x
 
 
 def astype(x: Operand, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Array:

@@ -12,8 +12,8 @@ from jask.numpy._table import Array, Operand, call, check_out
 def pow(x1: Operand, x2: Operand, /) -> Array:
     """Power.
 
-    A Python integer exponent is part of the program (the power is computed by
-    multiplications); any other exponent is a run-time operand.
+    A single integer exponent in memory is part of the program (the power is computed
+    by multiplications); any other exponent is a run-time operand.
 
     Parameters
     ----------
@@ -33,8 +33,9 @@ def pow(x1: Operand, x2: Operand, /) -> Array:
     >>> jask.materialize(jnp.pow(jnp.asarray([2.0, 3.0]), 3))
     Array([ 8., 27.], dtype=float32)
     """
-    if type(x2) is int and hasattr(x1, "dtype"):
-        return call(_kernels.static_power, x1, name="pow", exponent=x2)
+    exponent = _whole(x2)
+    if exponent is not None and hasattr(x1, "dtype"):
+        return call(_kernels.static_power, x1, name="pow", exponent=exponent)
     return call(jnp.power, x1, x2, name="pow")
 
 

@@ -13,6 +13,7 @@
 from math import prod
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -178,7 +179,7 @@ def _is_single(entry: Any) -> bool:
 def update(x: Array, key: Any, values: Operand, method: str, **options: Any) -> Array:
     """Return `x` with the elements at `key` set, added to, multiplied, ..."""
     parsed = _parsed(x, key, options)
-    value = check_operand(f"at[...].{method}", values)
+    value = _fitting(x, method, check_operand(f"at[...].{method}", values))
     masks = parsed.masks
     if parsed.is_basic:
         return call(
@@ -217,6 +218,22 @@ def update(x: Array, key: Any, values: Operand, method: str, **options: Any) -> 
         method=method,
         **_frozen(options),
     )
+
+
+def _fitting(x: Array, method: str, value: Operand) -> Operand:
+    """Return a value; OverflowError for an integer that neither array nor int32 holds.
+
+    `jax.numpy` takes Python's integers as int32 unless 64-bit types are on.
+    """
+    if type(value) is not int or jax.config.jax_enable_x64:
+        return value
+    if not jnp.issubdtype(x.dtype, jnp.integer):
+        return value
+    known = map(jnp.iinfo, (x.dtype, np.int32))
+    if any(i.min <= value <= i.max for i in known):
+        return value
+    msg = f"at[...].{method}: {value} does not fit {x.dtype}."
+    raise OverflowError(msg)
 
 
 def _streams(*arrays: Array) -> bool:

@@ -14,7 +14,9 @@ from jask.numpy import (
     _checked,
     _lift,
     _select,
+    _setops,
     _table,
+    _unique,
     binary,
     elementwise,
     statistical,
@@ -259,18 +261,18 @@ vstack = _lifted(jnp.vstack)
 argwhere = _evaluated(jnp.argwhere, streamed=_select.argwhere)
 array_repr = _evaluated(jnp.array_repr)
 array_str = _evaluated(jnp.array_str)
-bincount = _evaluated(jnp.bincount)
+bincount = _evaluated(_unique.of_counts(jnp.bincount), wide=True)
 compress = _evaluated(jnp.compress, streamed=_select.compress)
 extract = _evaluated(jnp.extract, streamed=_select.extract)
 flatnonzero = _evaluated(jnp.flatnonzero, streamed=_select.flatnonzero)
-intersect1d = _evaluated(jnp.intersect1d)
+intersect1d = _evaluated(jnp.intersect1d, streamed=_setops.intersect1d)
 mask_indices = _evaluated(jnp.mask_indices)
 roots = _evaluated(jnp.roots)
-setdiff1d = _evaluated(jnp.setdiff1d)
-setxor1d = _evaluated(jnp.setxor1d)
+setdiff1d = _evaluated(jnp.setdiff1d, streamed=_setops.setdiff1d)
+setxor1d = _evaluated(jnp.setxor1d, streamed=_setops.setxor1d)
 trim_zeros = _evaluated(jnp.trim_zeros)
-union1d = _evaluated(jnp.union1d)
-unique = _evaluated(jnp.unique)
+union1d = _evaluated(jnp.union1d, streamed=_setops.union1d)
+unique = _evaluated(jnp.unique, streamed=_setops.unique)
 
 frombuffer = _made(jnp.frombuffer)
 fromfile = _made(jnp.fromfile)

@@ -6,7 +6,16 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jask.numpy._table import Array, Operand, axis_index, call, ndim_of, shape_of
+from jask.numpy._table import (
+    Array,
+    Operand,
+    axis_index,
+    call,
+    dtype_or_none,
+    is_wide,
+    ndim_of,
+    shape_of,
+)
 
 type Axes = int | tuple[Sequence[int], Sequence[int]]
 
@@ -41,8 +50,17 @@ def matmul(
     >>> jask.materialize(jnp.matmul(jnp.asarray([[1, 2], [3, 4]]), jnp.asarray([1, 1])))
     Array([3, 7], dtype=int32)
     """
-    options = {"precision": precision, "preferred_element_type": preferred_element_type}
+    options = _options(precision, preferred_element_type)
     return call(jnp.matmul, x1, x2, name="matmul", **options)
+
+
+def _options(precision: Any, element_type: Any) -> dict[str, Any]:
+    """Return what products have in common; 64 bits that are asked for are given."""
+    return {
+        "precision": precision,
+        "preferred_element_type": element_type,
+        "wide": is_wide(dtype_or_none(element_type)),
+    }
 
 
 def matrix_transpose(x: Operand, /) -> Array:
@@ -101,7 +119,7 @@ def tensordot(
     >>> jnp.tensordot(jnp.zeros((2, 3, 4)), jnp.zeros((3, 4, 5))).shape
     (2, 5)
     """
-    options = {"precision": precision, "preferred_element_type": preferred_element_type}
+    options = _options(precision, preferred_element_type)
     return call(
         jnp.tensordot,
         x1,
@@ -161,7 +179,7 @@ def vecdot(
     if a != b:
         msg = f"vecdot: the axis {axis} must have one length in both; got {a} and {b}."
         raise ValueError(msg)
-    options = {"precision": precision, "preferred_element_type": preferred_element_type}
+    options = _options(precision, preferred_element_type)
     return call(jnp.vecdot, x1, x2, name="vecdot", axis=axis, **options)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jask.numpy import _kernels
@@ -163,7 +164,7 @@ def linspace(  # noqa: PLR0917 - the order of jax.numpy
         msg = f"linspace: num must not be negative; got {count}."
         raise ValueError(msg)
     ends = [check_operand("linspace", e) for e in (start, stop)]
-    target = dtype_or_none(dtype) or np.dtype(result_type(*ends, default_dtype(float)))
+    target = dtype_or_none(dtype) or _inexact(result_type(*ends))
     ndim = max(map(ndim_of, ends)) + 1
     ends = [e if hasattr(e, "dtype") else np.asarray(e, _widest(e)) for e in ends]
     options = {"num": count, "endpoint": operator.truth(endpoint), "dtype": target}
@@ -182,6 +183,13 @@ def linspace(  # noqa: PLR0917 - the order of jax.numpy
     narrow = np.dtype(np.float64 if target.itemsize == 8 else np.float32)
     inexact = target if target.kind in "fcV" else narrow
     return out, call(_kernels.spacing, *ends, dtype=inexact, **about)
+
+
+def _inexact(dtype: Any) -> np.dtype[Any]:
+    """Return a dtype if it has fractions; the default float for integers."""
+    known: np.dtype[Any] = result_type(dtype)
+    inexact = jnp.issubdtype(known, jnp.inexact)
+    return known if inexact else result_type(known, default_dtype(float))
 
 
 def _widest(number: Any) -> Any:

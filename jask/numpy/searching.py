@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jask.numpy import _kernels, _select
+from jask.numpy import _kernels, _ordered, _select
 from jask.numpy._engine import takes_much
 from jask.numpy._table import (
     Array,
@@ -205,8 +205,9 @@ def searchsorted(
     Returns
     -------
     array
-        The shape of `x2`; int64. Streams `x2`; `x1` must fit the memory budget, unless
-        `x1.size * x2.size` is at most 2**33, or all are compared.
+        The shape of `x2`; int64. Streams `x2`. An `x1` that takes over half of the
+        memory budget is searched by sorting both; one over a quarter of it by comparing
+        with all, if `x1.size * x2.size` is at most 2**33. With a `sorter` it must fit.
 
     Examples
     --------
@@ -225,8 +226,11 @@ def searchsorted(
     if method not in _METHODS:
         msg = f"searchsorted: the method must be one of {_METHODS}; got {method!r}."
         raise ValueError(msg)
-    if method == "scan" and is_compared(x1, x2):
-        method = "compare_all"
+    if method == "scan" and sorter is None:
+        method = method_for(x1, x2) or "scan"
+    if method == "sort" and sorter is None:
+        kernel, options = _ordered.searched, {"side": side}
+        return call(kernel, x1, x2, name="searchsorted", wide=True, **options)
     options = {"side": side, "method": method}
     return call(
         _kernels.searchsorted, x1, x2, sorter, name="searchsorted", wide=True, **options
@@ -237,10 +241,12 @@ MOST_PAIRS = 2**33
 """Comparisons that are made, at most, to keep on disk what is searched: ten seconds."""
 
 
-def is_compared(line: Operand, queries: Operand) -> bool:
-    """Return whether comparing with all elements keeps a long line on disk."""
+def method_for(line: Operand, queries: Operand) -> str | None:
+    """Return how to look in a line that is better kept on disk; None for others."""
     pairs = prod(shape_of(line) + shape_of(queries))
-    return takes_much(line) and pairs <= MOST_PAIRS
+    if takes_much(line) and pairs <= MOST_PAIRS:
+        return "compare_all"
+    return "sort" if takes_much(line, 2) else None
 
 
 _METHODS = ("scan", "scan_unrolled", "compare_all", "sort")

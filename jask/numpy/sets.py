@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jask.numpy import _kernels
+from jask.numpy import _kernels, _ordered
 from jask.numpy._engine import concrete, fetch, fits_easily, to_disk
 from jask.numpy._table import Array, Operand, call, check_operand, shape_of
 from jask.numpy._unique import Distinct
-from jask.numpy.searching import is_compared
+from jask.numpy.searching import method_for
 
 
 class UniqueAll(NamedTuple):
@@ -243,10 +243,10 @@ def isin(
     invert : bool
         Whether it is not.
     method : {"auto", "compare_all", "binary_search", "sort"}
-        "compare_all": with every element of `x2`, which streams; the other two: `x2`
-        is sorted, and must fit the memory budget. "auto": the latter, unless `x2` has
-        few elements, or takes over a quarter of the budget and `x1.size * x2.size` is
-        at most 2**33.
+        "compare_all": with every element of `x2`; "binary_search": `x2` is sorted, and
+        must fit the memory budget; "sort": both are sorted. "auto": by comparing if
+        `x2` has few elements, or takes over a quarter of the budget and
+        `x1.size * x2.size` is at most 2**33; by sorting if it takes over half of it.
 
     Returns
     -------
@@ -265,8 +265,11 @@ def isin(
     if method not in _METHODS:
         msg = f"isin: the method must be one of {_METHODS}; got {method!r}."
         raise ValueError(msg)
-    if method == "auto" and is_compared(x2, x1):
-        method = "compare_all"
+    if method == "auto":
+        method = method_for(x2, x1) or "auto"
+    if method == "sort":
+        kernel, options = _ordered.among, {"invert": invert is True}
+        return call(kernel, x1, x2, name="isin", wide=True, **options)
     return call(
         _kernels.isin, x1, x2, name="isin", invert=invert is True, method=method
     )

@@ -1,5 +1,6 @@
 """`x.at[...]` with options, and methods of arrays: what jax.numpy's give."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -189,3 +190,37 @@ def test_a_single_bool_beside_others_chooses_all_or_nothing(key: Any, stored: An
     x = stored(A)
     x[key] = 50
     same(x, expected)
+
+
+UNSIGNED = np.asarray([0, 3, 127], np.uint8)
+PLACES = {
+    "slice": slice(0, 2),
+    "indices": np.asarray([0, 1]),
+    "mask": np.asarray([True, True, False]),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("method", ["min", "max", "add", "multiply", "set"])
+def test_a_number_takes_the_dtype_of_the_array_and_an_array_does_not(
+    method: str, place: str
+):
+    for value in (-1, np.asarray(-1, np.int32), np.asarray(200, np.uint8)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of JAX, at a cut
+            update = getattr(real.asarray(UNSIGNED).at[PLACES[place]], method)
+            same(
+                getattr(disk(UNSIGNED).at[PLACES[place]], method)(value), update(value)
+            )
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_integer_that_does_not_fit_is_an_error_with_64_bit_types_off(place: str):
+    with jax.enable_x64(False):
+        for x in (UNSIGNED, I):
+            with pytest.raises(OverflowError):
+                real.asarray(x).at[PLACES[place]].set(2**40)
+            with pytest.raises(OverflowError, match="does not fit"):
+                disk(x).at[PLACES[place]].set(2**40)
+        wide = disk(np.zeros(3, np.int64)).at[PLACES[place]].set(2**40)
+        assert np.asarray(wide)[0] == 2**40

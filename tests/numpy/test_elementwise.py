@@ -192,3 +192,10 @@ def test_round_takes_decimals():
 def test_what_is_not_an_array_is_refused_with_the_remedy(wrong: Any):
     with pytest.raises(TypeError, match=r"sin: .*must"):
         jnp.sin(wrong)
+
+
+def test_an_angle_does_not_cut_a_number_to_the_integers_of_the_array():
+    x = np.asarray([3, 1, 2], np.int8)
+    for name in ("atan2", "arctan2"):
+        found = np.asarray(getattr(jnp, name)(disk(x), 300))
+        np.testing.assert_allclose(found, np.arctan2(x, 300.0), rtol=1e-6)

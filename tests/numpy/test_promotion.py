@@ -66,6 +66,8 @@ INDICES: dict[str, Callable[[Any], Any]] = {
     "diag_indices": lambda x: jnp.diag_indices(2)[0],
     "ravel_multi_index": lambda x: jnp.ravel_multi_index((x.astype(int),), (99,)),
     "unique_all": lambda x: jnp.unique_all(x).indices,
+    "bincount": lambda x: jnp.bincount(x.astype(int)),
+    "bincount of a length": lambda x: jnp.bincount(x.astype("int32"), length=3),
 }
 
 
@@ -123,3 +125,21 @@ def test_limits_are_python_numbers():
     assert jnp.iinfo(jnp.zeros(1, jnp.uint8)).max == 255
     with pytest.raises(ValueError, match="must be an integer type"):
         jnp.iinfo(jnp.float32)
+
+
+def test_numpy_arrays_need_the_flag_for_64_bits_and_disk_arrays_do_not():
+    with jax.enable_x64(False):
+        wide, narrow = np.zeros(2), np.zeros(2, np.int8)
+        assert jnp.result_type(wide, narrow) == real.result_type(wide, narrow)
+        assert jnp.result_type(wide, disk(narrow)) == np.float32
+        assert jnp.result_type(wide, disk(wide)) == np.float64
+        assert jnp.result_type(np.float64) == np.float64
+        assert jnp.linspace(narrow, np.float64(2.5), 3).dtype == np.float32
+
+
+def test_a_whole_exponent_of_numpys_keeps_the_dtype_as_pythons_does():
+    with jax.enable_x64(False):
+        x = np.ones(3, np.int8)
+        for exponent in (3, np.int64(3), np.asarray(3)):
+            assert jnp.pow(disk(x), exponent).dtype == np.int8
+            assert real.power(real.asarray(x), exponent).dtype == np.int8
