@@ -17,7 +17,6 @@ What follows a root is a pass of its own, of which a worker takes a step wheneve
 finished a tile of the root.
 """
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -34,7 +33,7 @@ from jask.execute.ledger import LEDGER
 from jask.execute.prepared import Job, PreparedPass, Step
 from jask.execute.process import PROCESS
 from jask.execute.products import Product, blas_threads
-from jask.execute.threads import run_all
+from jask.execute.threads import Changes, run_all
 from jask.geometry.box import Box
 from jask.plan.blas import blas_roots, joins_in_place
 from jask.plan.ir import Root
@@ -76,10 +75,10 @@ class PassRun:
         self.sources, self.sinks, self.advance = sources, sinks, advance
         self.steps = self.p.steps
         self.workers: int = host.workers if host else min(self.p.workers, self.steps)
-        self.stop = threading.Event()
+        self.stopped = False
         self.errors: list[BaseException] = []
-        self.lock = threading.RLock()  # `with` on it cannot be interrupted by Ctrl-C
-        self.changed = threading.Condition(self.lock)
+        self.changes = Changes()
+        self.lock = self.changes.lock
         self.next = [] if host else list(range(self.workers))
         """The step that each worker runs, or runs next; what follows has no say."""
         self.groups: dict[Any, _Group] = {}
@@ -116,17 +115,17 @@ class PassRun:
         with self.lock:
             if not isinstance(error, Stopped):
                 self.errors.append(error)
-            self.stop.set()
-            self.changed.notify_all()
+            self.stopped = True
+        self.changes.tell()
 
     def finished(self, worker: int) -> None:
         """Note that a worker has finished its step."""
         with self.lock:
             self.next[worker] += self.workers
-            self.changed.notify_all()
+        self.changes.tell()
 
     def await_round(self, i: int) -> None:
-        """Wait, with the lock held, until every step up to i - workers is finished.
+        """Wait, without the lock, until every step up to i - workers is finished.
 
         A step that opens something, a line or a worker's part of a kept tile, does so
         here. While m is the first unfinished step, what is open was opened before m, as
@@ -138,9 +137,12 @@ class PassRun:
         steps before m only; and so it does for its place in a line, because the earlier
         tiles of a line are earlier steps (`sequential` axes are walked in order).
         """
-        ready = lambda: all(k > i - self.workers for k in self.next)
-        self.changed.wait_for(lambda: ready() or self.stop.is_set())
-        if self.stop.is_set():
+        self.await_change(lambda: all(k > i - self.workers for k in self.next))
+
+    def await_change(self, ready: Callable[[], bool]) -> None:
+        """Wait, without the lock, for what stays so once it is so, or for the stop."""
+        self.changes.wait_until(lambda: self.stopped or ready())
+        if self.stopped:
             raise Stopped
 
     def done_of(self, line: Any) -> int:
@@ -200,7 +202,7 @@ class _Lane:
                 blas_threads(run.p),
             ):
                 for i in range(self.number, run.steps, run.workers):
-                    if run.stop.is_set():
+                    if run.stopped:
                         return
                     self.step(i)
                     run.finished(self.number)
@@ -285,27 +287,25 @@ class _Lane:
         with run.lock:
             group = run.groups.get(job.key)
             mine: list[Any] | None = group.parts[self.number] if group else None
-            if mine:
-                return mine
-            if size > 1:
-                run.await_round(self.current)
+        if mine:
+            return mine
+        if size > 1:
+            run.await_round(self.current)
+        with run.lock:
             run.groups.setdefault(job.key, _Group(run.workers, size))
-            return None
+        return None
 
     def turn(self, job: Job) -> list[Any]:
         """Wait until every earlier tile of this line is done."""
         run, position = self.pass_run, self.position(job.root)
-        with run.lock:
-            if position == 0:
-                if self.line_length(job.root) > 1:
-                    run.await_round(self.current)
-                start = run.prepared.initial(job.head.root, job.head.shape)
+        if position == 0:
+            if self.line_length(job.root) > 1:
+                run.await_round(self.current)
+            start = run.prepared.initial(job.head.root, job.head.shape)
+            with run.lock:
                 run.carries[job.key] = _Carry(start)
-            run.changed.wait_for(
-                lambda: run.done_of(job.key) == position or run.stop.is_set()
-            )
-            if run.stop.is_set():
-                raise Stopped
+        run.await_change(lambda: run.done_of(job.key) == position)
+        with run.lock:
             return [self.mine(a) for a in run.carries[job.key].value]
 
     def position(self, root: Root) -> int:
@@ -355,7 +355,7 @@ class _Lane:
                 line.value, line.done = list(arrays[1:]), line.done + 1
                 if line.done == self.line_length(root):
                     del run.carries[job.key]
-                run.changed.notify_all()
+            run.changes.tell()
             self.follow(job, job.domain, arrays, self.read)
             self.write_block(job, arrays[0])
         elif root.kind == "reduce":

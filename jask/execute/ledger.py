@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from jask.errors import MemoryBudgetError
+from jask.execute.threads import Changes
 
 RESERVE = 48 << 20
 """Bytes that a process may hold beyond its projected memory: threads, code of compiled
@@ -33,8 +34,8 @@ class Ledger:
     """Claims on the memory budget."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._changed = threading.Condition(self._lock)
+        self._changes = Changes()
+        self._lock = self._changes.lock
         self._held = 0
         self._calling_back = 0
         self._others = 0
@@ -92,16 +93,18 @@ class Ledger:
     ) -> Iterator[None]:
         """Hold `nbytes`; wait while others hold so much that it would not fit."""
         back, others = (nbytes, 0) if calls_back else (0, nbytes)
+        waits = not self.nested and nbytes > budget // SMALL
+        fits = lambda: not (waits and self._others and self._held + nbytes > budget)
         granted = False
         try:
-            with self._lock:
-                if not self.nested and nbytes > budget // SMALL:
-                    while self._others and self._held + nbytes > budget:
-                        self._changed.wait()
-                self._held += nbytes
-                self._calling_back += back
-                self._others += others
-                granted = True
+            while not granted:
+                self._changes.wait_until(fits)
+                with self._lock:
+                    if fits():  # nobody came first
+                        self._held += nbytes
+                        self._calling_back += back
+                        self._others += others
+                        granted = True
             yield
         finally:
             with self._lock:
@@ -109,7 +112,7 @@ class Ledger:
                     self._held -= nbytes
                     self._calling_back -= back
                     self._others -= others
-                self._changed.notify_all()
+            self._changes.tell()
 
     @contextmanager
     def inside(self) -> Iterator[None]:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 import jask.stores.scratch  # noqa: F401 (what it does at the end comes after us)
 from jask._jax import backends_started
 from jask.errors import ProcessStateError
+from jask.execute.threads import Changes
 
 PATIENCE = 60.0
 """Seconds to wait at the end for a step that runs, then for its thread's clean-up."""
@@ -31,8 +32,8 @@ class Process:
     """The evaluations of this process."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # `with` on it cannot be interrupted by Ctrl-C
-        self._changed = threading.Condition(self._lock)
+        self._changes = Changes()
+        self._lock = self._changes.lock
         self._running = 0
         self._stops: dict[object, Callable[[], None]] = {}
         self._ending = False
@@ -65,7 +66,8 @@ class Process:
         finally:
             with self._lock:
                 self._running -= counted
-                self._changed.notify_all()
+            if self._ending:
+                self._changes.tell()
 
     @contextmanager
     def stoppable(self, fail: Callable[[BaseException], None]) -> Iterator[None]:
@@ -89,8 +91,7 @@ class Process:
             stop()
         if not running:
             return
-        with self._lock:
-            self._changed.wait_for(lambda: not self._running, PATIENCE)
+        self._changes.wait_until(lambda: not self._running, PATIENCE)
         last = time.monotonic() + LEAVING
         for thread in threading.enumerate():
             if thread.daemon and thread.name != "jask" and _can_be_joined(thread):
@@ -102,8 +103,8 @@ class Process:
 
     def after_fork(self) -> None:
         """Begin anew in the child: nothing runs here."""
-        self._lock = threading.RLock()
-        self._changed = threading.Condition(self._lock)
+        self._changes = Changes()
+        self._lock = self._changes.lock
         self._running, self._ending = 0, False
         self._stops = {}
         self._forked |= self._started

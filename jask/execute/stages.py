@@ -4,7 +4,6 @@ The plan knows that there is such an algorithm and how much memory it takes; the
 above adds the algorithm itself, by the name of the primitive.
 """
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -45,21 +44,17 @@ class Stage:
     settings: Settings
     """Where scratch goes."""
 
-    stopped: threading.Event = field(default_factory=threading.Event)
-    """Set when a part of it has failed, or the process ends."""
-
     errors: list[BaseException] = field(default_factory=list)
-    """Why it was stopped."""
+    """Why it is stopped: a part of it has failed, or the process ends."""
 
     def check(self) -> None:
         """Raise if it was stopped; to be called now and then."""
-        if self.stopped.is_set():
+        if self.errors:
             raise self.errors[0]
 
     def fail(self, error: BaseException) -> None:
         """Stop it with this error."""
         self.errors.append(error)
-        self.stopped.set()
 
     def share(self, run: Callable[[int], None], lanes: int) -> None:
         """Call `run` with 0, 1, ... at the same time; raise what the first raised."""

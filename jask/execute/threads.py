@@ -2,18 +2,68 @@
 
 Ctrl-C may come at any call of the main thread. So what that thread does here is done
 by single calls that Python cannot interrupt half-way (of locks, lists, simple queues),
-each of which may be tried again; `threading.Condition` and what is made of it can lose
-a notice.
+each of which may be tried again. `threading.Condition`, and what is made of it, such as
+`threading.Event`, can lose a notice, or the lock itself, of which it then says "cannot
+release un-acquired lock": `Changes` stands for it everywhere.
 """
 
 import threading
+import time
 from collections.abc import Callable, Sequence
+from math import inf
 from queue import Empty, SimpleQueue
 
 type Task = Callable[[], None]
 
 KEPT = 60.0
 """Seconds that a thread without work stays."""
+
+
+AGAIN = 1.0
+"""Seconds after which a waiter looks by itself: an interrupt may swallow a notice."""
+
+
+class Changes:
+    """A lock, and waiting for changes of what it guards.
+
+    Who waits does not hold the lock, so that an interrupt cannot come while it is given
+    up: what was seen must be looked at again with the lock held, or stay as it was.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # `with` on it cannot be interrupted by Ctrl-C
+        self._waiting: list[threading.Lock] = []
+
+    def wait_until(self, holds: Callable[[], bool], patience: float = inf) -> bool:
+        """Return when a condition holds, or is given up; the lock must not be held.
+
+        The condition is looked at with the lock held.
+
+        Examples
+        --------
+        >>> Changes().wait_until(lambda: True), Changes().wait_until(lambda: False, 0)
+        (True, False)
+        """
+        waiter, last = threading.Lock(), time.monotonic() + patience
+        waiter.acquire()
+        while True:
+            with self.lock:
+                if holds():
+                    return True
+                if waiter not in self._waiting:
+                    self._waiting.append(waiter)
+            left = last - time.monotonic()
+            if left <= 0:
+                return False
+            waiter.acquire(timeout=min(left, AGAIN))
+
+    def tell(self) -> None:
+        """Say that something has changed; may be tried again."""
+        with self.lock:
+            for waiter in self._waiting:
+                if waiter.locked():
+                    waiter.release()
+            self._waiting.clear()
 
 
 class _Job:

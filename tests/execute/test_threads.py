@@ -1,6 +1,7 @@
 """Tasks that run at the same time, and what happens when that is impossible."""
 
 import threading
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -45,12 +46,17 @@ def test_threads_are_used_again():
     assert threading.active_count() <= before
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_task_that_raises_all_the_same_takes_nothing_with_it_but_its_thread():
+def test_a_task_that_raises_all_the_same_takes_nothing_with_it_but_its_thread(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    raised: SimpleQueue[Any] = SimpleQueue()
+    monkeypatch.setattr(threading, "excepthook", lambda args: raised.put(args.exc_type))
+
     def task() -> None:
         raise ValueError
 
     run_all([lambda: None, task, task], never)
+    assert [raised.get(timeout=60) for _ in range(2)] == [ValueError] * 2
     done: list[int] = []
     run_all([lambda: None, lambda: done.append(1), lambda: done.append(2)], never)
     assert sorted(done) == [1, 2]
