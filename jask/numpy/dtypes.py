@@ -234,13 +234,9 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
         raise ValueError(msg)
     known = [_known(x) for x in arrays_and_dtypes]
     kinds = [x for x in known if isinstance(x, (np.dtype, type))]
-    wide = any(is_wide(np.dtype(x)) for x in kinds if x not in _PYTHONS)
+    wide = any(is_wide(as_dtype(x)) for x in kinds)
     with jax.enable_x64(wide or jax.config.jax_enable_x64):
         return np.dtype(jnp.result_type(*known))
-
-
-_PYTHONS = (builtins.bool, int, float, complex)
-"""Types that stand for the default ones."""
 
 
 def _known(x: Any) -> Any:
