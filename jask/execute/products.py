@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 import jax
@@ -21,7 +22,7 @@ from threadpoolctl import ThreadpoolController
 
 from jask.plan.blas import blas_roots, is_by_blas, strip
 from jask.plan.ir import Pass, Root
-from jask.plan.lower import Head, Lowered, Ref
+from jask.plan.lower import Head, Lowered, Record, Ref
 
 __all__ = ["Product", "blas_threads", "multiplied", "products_of"]
 
@@ -30,11 +31,33 @@ type Step = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """An operand that is read as it is: a load, or a part of one."""
+
+    load: int
+
+    crop: tuple[int, ...] | None
+    """Shape of the part."""
+
+    at: int
+    """Where the step's run-time integers say where the part begins."""
+
+    def of(self, blocks: Sequence[Any], offsets: Array) -> Array:
+        """Return the operand."""
+        block = np.asarray(blocks[self.load])
+        if self.crop is None:
+            return block
+        first = offsets[self.at : self.at + len(self.crop)]
+        ranges = zip(first, self.crop, strict=True)
+        return block[tuple(slice(k, k + n) for k, n in ranges)]
+
+
+@dataclass(frozen=True, slots=True)
 class Product:
     """A product by BLAS, of two matrices or of a matrix and a vector."""
 
-    operands: tuple[int | None, int | None]
-    """Which load each operand is; None: it is computed."""
+    operands: tuple[Part | None, Part | None]
+    """Where each operand is; None: it is computed."""
 
     turned: tuple[bool, bool]
     """Whether `numpy.matmul` takes the transpose of each operand."""
@@ -46,7 +69,7 @@ class Product:
     """Of the operands and of the product."""
 
     same: bool
-    """Whether both operands are one."""
+    """Whether both operands are one block."""
 
     made: int
     """Bytes of the operands that are computed."""
@@ -59,18 +82,24 @@ class Product:
     def computed(self, operands: Sequence[Any]) -> list[Any]:
         """Return those of the operands that are computed."""
         pairs = zip(self.operands, operands, strict=True)
-        made = [operand for load, operand in pairs if load is None]
+        made = [operand for part, operand in pairs if part is None]
         return made[:1] if self.same else made
 
-    def add(
-        self, blocks: Sequence[Any], computed: Sequence[Any], total: Array, room: Array
-    ) -> None:
-        """Add the product of two blocks to a total; `room` takes a part of it."""
+    def read(
+        self, blocks: Sequence[Any], offsets: Array, computed: Sequence[Any]
+    ) -> list[Array]:
+        """Return the operands."""
         rest = iter([*computed, *computed] if self.same else computed)
-        taken = [next(rest) if k is None else blocks[k] for k in self.operands]
+        return [
+            np.asarray(next(rest)) if part is None else part.of(blocks, offsets)
+            for part in self.operands
+        ]
+
+    def add(self, operands: Sequence[Array], total: Array, room: Array) -> None:
+        """Add the product to a total; `room` takes a part of it."""
         left, right = (
             x.T if turned else x
-            for x, turned in zip(map(np.asarray, taken), self.turned, strict=True)
+            for x, turned in zip(operands, self.turned, strict=True)
         )
         if room.shape == total.shape:
             np.add(total, np.matmul(left, right, out=room), out=total)
@@ -84,29 +113,45 @@ class Product:
 def products_of(p: Pass, low: Lowered) -> Mapping[int, Product]:
     """Return the products of a tile that BLAS computes, by their place in its heads."""
     roots = blas_roots(p)
-    heads = enumerate(low.heads)
-    return {k: _product(p.roots[h.root], h) for k, h in heads if h.root in roots}
+    if not roots:
+        return {}
+    heads = enumerate(zip(low.heads, _first_offsets(low), strict=True))
+    return {
+        k: _product(p.roots[h.root], h, at) for k, (h, at) in heads if h.root in roots
+    }
 
 
-def _product(root: Root, head: Head) -> Product:
+def _first_offsets(low: Lowered) -> list[int]:
+    """Return where the run-time integers of each head begin, as kernels take them."""
+    items: tuple[Record | Head, ...] = (*low.records, *low.heads)
+    crops = (sum(len(r.crop or ()) for r in x.refs if r) for x in items)
+    counts = (n + x.offsets for n, x in zip(crops, items, strict=True))
+    return [*accumulate(counts, initial=0)][len(low.records) : -1]
+
+
+def _product(root: Root, head: Head, at: int) -> Product:
     assert root.eqn is not None
     (left_sum, right_sum), _ = root.eqn.params["dimension_numbers"]
     flat = [a.ndim == 1 for a in root.eqn.inputs]
     turned = (not flat[0] and left_sum[0] == 0, not flat[1] and right_sum[0] == 1)
-    left, right = map(_load, head.refs)
+    left, right = _parts(head.refs, at)
     *sides, depth = head.shape
     rows, columns = 1 if flat[0] else sides[0], 1 if flat[1] else sides[-1]
     dtype = root.eqn.outputs[0].dtype
-    same = head.refs[0] == head.refs[1]
+    first, second = head.refs
+    same = first == second and first is not None and first.crop is None
     made = rows * (left is None) + columns * (right is None and not same)
     nbytes = made * depth * dtype.itemsize
     return Product((left, right), turned, head.shape, dtype, same, nbytes)
 
 
-def _load(ref: Ref | None) -> int | None:
-    if ref is None or ref.kind != "load" or ref.crop is not None:
-        return None
-    return ref.index
+def _parts(refs: Sequence[Ref | None], at: int) -> list[Part | None]:
+    found: list[Part | None] = []
+    for ref in refs:
+        is_load = ref is not None and ref.kind == "load"
+        found.append(Part(ref.index, ref.crop, at) if ref and is_load else None)
+        at += len(ref.crop or ()) if ref else 0
+    return found
 
 
 def multiplied(inner: Step | None, products: Mapping[int, Product]) -> Step:
@@ -128,7 +173,8 @@ def multiplied(inner: Step | None, products: Mapping[int, Product]) -> Step:
             made = jax.block_until_ready(inner(offsets, own, free, *blocks))
         for k, product in products.items():
             (total,), (room,) = carried[k], spares[k]
-            product.add(blocks, made[k], total, room)
+            operands = product.read(blocks, offsets, made[k])
+            product.add(operands, total, room)
             made[k] = [total]
         return made
 

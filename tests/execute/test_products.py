@@ -99,6 +99,41 @@ def test_operands_that_are_computed_are_made_by_xla(workers: int) -> None:
     assert found[2] == x.max()
 
 
+@pytest.mark.parametrize("shift", [0, 3])
+def test_parts_of_one_block_are_multiplied(shift: int) -> None:
+    """Neighbouring parts of a file are read as one block."""
+    x = normal(DEPTH + shift, SIDE)
+
+    def dot(x: Any) -> Any:
+        return (x[shift:] + 1).T @ (x[:DEPTH] + 1), x[shift:].T @ x[:DEPTH]
+
+    found = multiplied(dot, x)
+    check(found[0], (x[shift:] + 1).T, x[:DEPTH] + 1)
+    check(found[1], x[shift:].T, x[:DEPTH])
+
+
+@pytest.mark.parametrize("tile", [32, 64, 40])
+def test_blocks_off_the_diagonal_are_other_columns(tile: int) -> None:
+    x = normal(DEPTH, SIDE)
+    p = traced(lambda x: (x + 1).T @ (x + 1), x).tiled({DEPTH: DEPTH // 2, SIDE: tile})
+    (leaf,) = p.leaves
+    ((found,), _) = run_pass(prepared(p), {leaf: Counted(x)})
+    check(found, (x + 1).T, x + 1)
+
+
+def test_a_part_of_what_is_read_is_not_copied() -> None:
+    x = normal(DEPTH, SIDE)
+    p = traced(lambda x: x.T @ x, x).tiled({DEPTH: DEPTH, SIDE: SIDE})
+    p.tile = tuple(32 if a == 0 else n for a, n in enumerate(p.grid))
+    low = lower(p, (0,) * len(p.grid))
+    assert len(low.loads) == 1
+    assert [r.crop is None for r in low.heads[0].refs if r] == [False, True]
+    assert compile_step(p, low).temp == 0
+    (leaf,) = p.leaves
+    ((found,), _) = run_pass(prepared(p), {leaf: Counted(x)})
+    check(found, x.T, x)
+
+
 def test_an_operand_used_twice_is_made_once() -> None:
     p = whole(lambda x: (x + 1).T @ (x + 1), normal(DEPTH, SIDE))
     found = product(p)
