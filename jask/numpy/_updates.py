@@ -1,8 +1,10 @@
 """Kernels of `x.at[key].method(values)`: pure functions of in-memory arrays."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -105,3 +107,49 @@ def applied(
 ) -> Value:
     """Return `x` with a function applied to the elements at a key."""
     return x.at[full_key(key, arrays)].apply(function, **dict(options))
+
+
+@functools.wraps(jnp.put_along_axis)
+def put_along_axis(
+    arr: Value,
+    indices: Value,
+    values: Value,
+    axis: int | None,
+    inplace: bool = True,  # noqa: FBT001, FBT002 - the same
+    *,
+    mode: str | None = None,
+) -> Value:
+    """Return `arr` with values at one index for each line along an axis.
+
+    Mapped over the lines, so that a tile needs its own indices only; `jax.numpy`
+    numbers the lines, which could be any.
+    """
+    if inplace or axis is None or not _meets(arr, indices, values, axis):
+        return jnp.put_along_axis(arr, indices, values, axis, inplace, mode=mode)
+    lines, places = jnp.moveaxis(arr, axis, -1), jnp.moveaxis(indices, axis, -1)
+    shape = list(arr.shape)
+    shape[axis] = places.shape[-1]
+    values = jnp.moveaxis(jnp.broadcast_to(values, shape), axis, -1)
+    places = jnp.broadcast_to(places, values.shape)
+
+    def put(line: Value, places: Value, values: Value) -> Value:
+        return line.at[places].set(values, mode=mode)
+
+    for _ in range(arr.ndim - 1):
+        put = jax.vmap(put)
+    return jnp.moveaxis(put(lines, places, values.astype(arr.dtype)), -1, axis)
+
+
+def _meets(arr: Value, indices: Value, values: Value, axis: int) -> bool:
+    """Return whether there is such an axis, and indices broadcast along the others."""
+    given = jnp.shape(values)
+    if jnp.broadcast_shapes(given, indices.shape) != indices.shape:
+        return False
+    if indices.ndim != arr.ndim or not -arr.ndim <= axis < arr.ndim:
+        return False
+    if not jnp.issubdtype(indices.dtype, jnp.integer):
+        return False
+    pairs = zip(indices.shape, arr.shape, strict=True)
+    others = [a in (1, b) for a, b in pairs]
+    others[axis] = True
+    return all(others)

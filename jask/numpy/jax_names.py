@@ -17,6 +17,7 @@ from jask.numpy import (
     _setops,
     _table,
     _unique,
+    _updates,
     binary,
     elementwise,
     statistical,
@@ -229,7 +230,7 @@ polysub = _lifted(jnp.polysub)
 polyval = _lifted(jnp.polyval)
 ptp = _lifted(jnp.ptp)
 put = _lifted(jnp.put)
-put_along_axis = _lifted(jnp.put_along_axis)
+put_along_axis = _lifted(_updates.put_along_axis)
 quantile = _lifted(jnp.quantile)
 rad2deg = _lifted(jnp.rad2deg)
 radians = _lifted(jnp.radians)

@@ -200,3 +200,34 @@ def test_a_list_over_the_budget_is_read_from_disk(tmp_path: Any):
         found, places = jnp.isin(queries, x), jnp.searchsorted(x, queries)
         assert np.asarray(found).tolist() == np.isin(queries, line).tolist()
         assert np.asarray(places).tolist() == np.searchsorted(line, queries).tolist()
+
+
+LINES = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+ALONG: dict[str, tuple[Any, Any, int]] = {
+    "one a line": (np.asarray([[[1], [0], [-1]], [[2], [3], [9]]]), 7.5, 2),
+    "several, repeated": (np.asarray([[[0, 2, 0, 1]]]).reshape(1, 4, 1), -1, 1),
+    "with values": (np.asarray([[[1] * 4], [[0] * 4]]), -LINES[:, :1], -2),
+    "the first axis": (np.asarray([[[1, 0, 1, -2]] * 3]), LINES[1], 0),
+}
+
+
+@pytest.mark.parametrize("case", ALONG)
+@pytest.mark.parametrize("mode", [None, "clip", "drop"])
+def test_put_along_axis_is_jax_numpys(case: str, mode: Any, stored: Any):
+    places, values, axis = ALONG[case]
+    options: Any = {"axis": axis, "inplace": False, "mode": mode}
+    want = jax.numpy.put_along_axis(LINES, places, values, **options)
+    found = jnp.put_along_axis(stored(LINES), stored(places), values, **options)
+    assert (found.shape, found.dtype) == (want.shape, want.dtype)
+    np.testing.assert_array_equal(np.asarray(found), want)
+
+
+def test_put_along_axis_reads_a_file_once(tmp_path: Any):
+    np.save(tmp_path / "x.npy", np.ones((4000, 50), np.float32))
+    with jask.config(memory_budget=200_000):
+        x = jask.open(tmp_path / "x.npy")
+        places = jnp.argmax(x, axis=1)[:, None]
+        put = jnp.put_along_axis(x, places, 0.0, axis=1, inplace=False)
+        plan = jask.explain(put)
+    assert plan.startswith("1 pass: reads 8"), plan  # 800 kB, in whole pages
+    assert "kB (least" in plan.partition(",")[0]
