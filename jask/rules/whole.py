@@ -169,10 +169,15 @@ class Sort(WholeAxes, Staged):
         return each * eqn.outputs[0].size * self.stage_traffic(eqn, memory)
 
 
+USER_DEFINED = 2
+"""`isbuiltin` of a dtype that is not NumPy's; a copy of one of NumPy's has 0."""
+
+
 def values_alone(eqn: Equation) -> bool:
     """Return whether values of NumPy's own types are sorted and nothing goes along."""
     dtype = eqn.inputs[0].dtype
-    return len(eqn.inputs) == 1 and dtype.isbuiltin == 1 and dtype.kind in "biuf"
+    numpys = dtype.isbuiltin != USER_DEFINED and dtype.kind in "biuf"
+    return len(eqn.inputs) == 1 and numpys
 
 
 def sort_work(eqn: Equation) -> int:
