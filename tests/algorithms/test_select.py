@@ -269,12 +269,12 @@ def test_a_condition_that_chooses_beyond_the_axis_is_an_error() -> None:
 
 def test_what_does_not_stream_says_that_it_must_be_in_memory() -> None:
     x = jask.from_numpy(np.ones(10_000))
-    needed = pytest.raises(MemoryBudgetError, match="unique needs its operands")
+    needed = pytest.raises(MemoryBudgetError, match="trim_zeros needs its operands")
     with jask.config(memory_budget=BUDGET), needed as caught:
-        jnp.unique(x)
+        jnp.trim_zeros(x)
     said = str(caught.value)
     assert f"they take 80000 bytes, over the memory budget of {BUDGET} bytes" in said
     assert f"jask.set_memory_budget({caught.value.budget})" in said
     assert "jask.save" not in said  # it is the operands that must be in memory
     with jask.config(memory_budget=caught.value.budget):
-        assert jnp.unique(x).shape == (1,)
+        assert jnp.trim_zeros(x).shape == (10_000,)
