@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from jask.errors import MemoryBudgetError
 from jask.execute.threads import Changes
 
-RESERVE = 48 << 20
+RESERVE = 60 << 20
 """Bytes that a process may hold beyond its projected memory: threads, code of compiled
 kernels, the allocator's slack and packed operands of products."""
 

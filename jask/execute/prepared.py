@@ -31,6 +31,10 @@ KEEP_STEPS = 1 << 13
 STEP_BYTES = 1 << 10
 """Bytes of a lowered step, about."""
 
+KERNEL_BYTES = 160 << 10
+"""Bytes that a kernel takes beside its machine code, about: what JAX and XLA keep of
+its compilation, and what of it the allocator cannot give back."""
+
 REFITS = 4
 """How often a tile is searched again when XLA's temporaries turn out larger."""
 
@@ -85,9 +89,17 @@ class PreparedPass:
         kernels = {id(k): k for k, _ in list(self._kernels.values())}
         kernels |= {id(k): k for k in list(self._closers.values())}
         total = STEP_BYTES * len(self._steps)
-        total += sum(k.nbytes for i, k in kernels.items() if i not in counted)
+        fresh = [k for i, k in kernels.items() if i not in counted]
+        total += sum(KERNEL_BYTES + k.nbytes for k in fresh)
         counted.update(kernels)
         return total + sum(f.nbytes(counted) for f in self.followers.values())
+
+    def forget(self) -> None:
+        """Drop steps and kernels; what runs keeps its own."""
+        with self._lock:
+            self._kernels, self._closers, self._steps = {}, {}, {}
+        for follower in self.followers.values():
+            follower.forget()
 
     def index(self, i: int) -> tuple[int, ...]:
         """Return the grid index of step i."""

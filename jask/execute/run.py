@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from time import thread_time
 from typing import Any
 
 import jask.rules  # noqa: F401 (fills the rule table)
@@ -21,7 +22,7 @@ from jask.errors import MemoryBudgetError
 from jask.execute.heap import HeapGuard
 from jask.execute.lanes import PassRun
 from jask.execute.ledger import LEDGER, RESERVE
-from jask.execute.prepared import Prepared
+from jask.execute.prepared import Prepared, PreparedPass
 from jask.execute.process import PROCESS
 from jask.execute.progress import Progress
 from jask.execute.results import Destination, InMemory, Results, ToFile, ToScratch
@@ -59,6 +60,10 @@ TRIES = 16
 NARROWED = 4
 """Budgets tried between one that would do and one that would not."""
 
+PATIENCE, HASTE = 0.5, 64
+"""Seconds after which each budget that is tried is so many times the last, and the
+first one that would do is named."""
+
 CLOSE = 1.25
 """A budget that is named is at most so many times one that would not do, or was found
 in all tries."""
@@ -66,11 +71,13 @@ in all tries."""
 KEEP_PLANS = 512
 """Most plans kept with their kernels; the one used longest ago is dropped first."""
 
-KEEP_CODE = 64 << 20
-"""Bytes that the kept plans may take, about; of a large memory budget `CODE_SHARE`."""
+KEEP_CODE = 16 << 20
+"""Bytes that the kept plans may take, about, a part of the reserve; of a large memory
+budget `CODE_SHARE`."""
 
 CODE_SHARE = 16
-"""Part (1/16) of the memory budget that the kept plans may take beyond `KEEP_CODE`."""
+"""Part (1/16) of the memory budget that the kept plans may take, if that is more than
+`KEEP_CODE`. What is more is set aside: plans do not have it."""
 
 KEEP_SMALL = 8192
 """Small programs kept, and graphs known not to be one."""
@@ -228,6 +235,7 @@ def _run(prepared: Prepared, results: Results, settings: Settings) -> None:
         progress.advance()
         guard.step()
 
+    code = _Code(prepared, settings.memory_budget)
     with guard, Progress(steps, show=settings.progress) as progress:
         for number, p in enumerate(prepared.passes):
             sinks = results.sinks(p.p)
@@ -237,6 +245,7 @@ def _run(prepared: Prepared, results: Results, settings: Settings) -> None:
             else:
                 PassRun(p, results.live, sinks, advance).run()
             results.release(number)
+            code.bound(p)
             guard.rest()
 
 
@@ -361,12 +370,42 @@ def _forget_plans(budget: int) -> None:
     Of the plan used last, the kernels are still to be copied for the workers; it is
     never dropped.
     """
-    most, total = max(KEEP_CODE, budget // CODE_SHARE), 0
+    most, total = KEEP_CODE + _aside(budget), 0
     counted: set[int] = set()
     for number, key in enumerate(list(reversed(_plans))):
         total += _plans[key].nbytes(counted)
         if number and (number >= KEEP_PLANS or total > most):
             del _plans[key]
+
+
+def _aside(budget: int) -> int:
+    """Return the bytes of the budget that are left to the code of kept plans."""
+    return max(0, budget // CODE_SHARE - KEEP_CODE)
+
+
+class _Code:
+    """Keeps the kernels of a plan that runs within what others and its budget leave."""
+
+    def __init__(self, prepared: Prepared, budget: int) -> None:
+        self.prepared, self.budget = prepared, budget
+        self.compiled, self.nbytes = COUNTERS.compiles, prepared.nbytes(set())
+        aside = _aside(budget)
+        room = max(0, budget - aside - prepared.plan.projected)
+        self.most = KEEP_CODE + aside + room
+
+    def bound(self, p: PreparedPass) -> None:
+        """Drop those of a pass that has run, where the plan's alone take more.
+
+        They are compiled again when the plan runs again.
+        """
+        if COUNTERS.compiles > self.compiled:
+            with _plans_lock:
+                _forget_plans(self.budget)
+            self.compiled = COUNTERS.compiles
+            self.nbytes = self.prepared.nbytes(set())
+        if self.nbytes > self.most:
+            p.forget()
+            self.nbytes = self.prepared.nbytes(set())
 
 
 def _program(nodes: Sequence[Node], found: Structure, memory: int) -> Program:
@@ -397,19 +436,22 @@ def _advised(
 def _enough(first: int, make: Callable[[int], object], failed: int) -> int | None:
     """Return a budget with which a plan can be made, close to the least one.
 
-    None if many tries found none.
+    Where the tries take long, one that is larger. None if many tries found none.
     """
     low, budget = failed, max(first, failed + 1)
+    late = thread_time() + PATIENCE
     for _ in range(TRIES):
         larger = _refused(budget, make)
         if larger is None:
             break
-        low, budget = budget, max(larger, 4 * budget)
+        more = 4 if thread_time() < late else HASTE
+        low, budget = budget, max(larger, more * budget)
     else:
         return None
     for _ in range(NARROWED):
         middle = round_up((low + budget) // 2)
-        if budget <= CLOSE * low or not low < middle < budget:
+        near = budget <= CLOSE * low or not low < middle < budget
+        if near or thread_time() > late:
             break
         if _refused(middle, make) is None:
             budget = middle
@@ -452,6 +494,7 @@ def _plan(
     for atom, in_memory in zip(program.outputs, kinds, strict=True):
         if isinstance(atom, Var) and wanted.get(atom) != "disk":
             wanted[atom] = "memory" if in_memory else "disk"
+    limits = replace(limits, memory=limits.memory - _aside(limits.memory))
     within = replace(limits, memory=limits.memory - indices)
     plan = make_plan(program, places, wanted, within, cautious=cautious)
     return replace(plan, kept=plan.kept + indices, limits=limits)

@@ -368,3 +368,56 @@ def test_what_compiling_leaves_behind_is_given_back_before_the_first_step(
     monkeypatch.setattr(run, "_run", running)
     evaluate(call(lambda x: jnp.sin(x) - 7, disk(tmp_path, x)), [ToScratch()])
     assert events == ["trim", "run"]
+
+
+@pytest.mark.usefixtures("no_plans")
+@pytest.mark.parametrize(
+    ("code", "again"), [(run.KEEP_CODE, False), (1, True)], ids=["fit", "do not"]
+)
+def test_kernels_that_do_not_fit_are_dropped_when_their_pass_has_run(
+    tmp_path: Path,
+    x: np.ndarray,
+    monkeypatch: pytest.MonkeyPatch,
+    code: int,
+    *,
+    again: bool,
+):
+    monkeypatch.setattr(run, "CODE_SHARE", 1 << 60)
+    monkeypatch.setattr(run, "KEEP_CODE", code)
+    nodes = call(lambda v: jnp.sum(v - jnp.max(v)), disk(tmp_path, x))
+    with jask.config(memory_budget=100_000):
+        evaluate(nodes, [InMemory()])
+        before = COUNTERS.snapshot()
+        (found,) = evaluate(nodes, [InMemory()])
+    after = COUNTERS.snapshot()
+    assert after["plans"] == before["plans"]
+    assert (after["compiles"] > before["compiles"]) == again
+    assert found == pytest.approx(np.sum(x - x.max(), dtype="f8"), rel=1e-5)  # float32
+    (prepared,) = run._plans.values()
+    assert any(p._kernels for p in prepared.passes) != again
+
+
+def test_code_beyond_what_is_kept_in_any_case_is_set_aside_from_the_budget(
+    tmp_path: Path, x: np.ndarray
+):
+    nodes = powers(disk(tmp_path, x), 1)
+    for budget in (10**8, 10**10):
+        with jask.config(memory_budget=budget):
+            plan = run.prepare(nodes, [InMemory()]).plan
+        kept = max(run.KEEP_CODE, budget // run.CODE_SHARE)
+        assert plan.limits.memory + kept == budget + run.KEEP_CODE
+
+
+def test_a_refusal_does_not_take_long_to_name_a_budget(monkeypatch: pytest.MonkeyPatch):
+    seconds = iter(range(1000))
+    monkeypatch.setattr(run, "thread_time", lambda: next(seconds))
+    tried: list[int] = []
+
+    def make(budget: int) -> None:
+        tried.append(budget)
+        needing(10**9)(budget)
+
+    budget = _enough(65, make, 64)
+    assert budget is not None
+    assert budget >= 10**9
+    assert len(tried) <= 6
