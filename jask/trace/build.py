@@ -88,6 +88,8 @@ class _Builder:
         """Return the results of a step, appending an equation if it is new."""
         if step.name == "split":
             return self.split(step, operands[0])
+        if step.name == "svd":
+            step = _without_vectors(step)
         if operands and is_stack(step.name, operands[0]):
             return self.decomposition(step, operands)
         simplifier = SIMPLIFIERS.get(step.name)
@@ -275,3 +277,16 @@ def build(
             raise TypeError(msg)
     drop_dead(program)
     return program
+
+
+def _without_vectors(step: Step) -> Step:
+    """Return a singular value decomposition that makes room for vectors if it has any.
+
+    XLA takes memory for a square matrix of them where only the values are asked for.
+    """
+    if step.params["compute_uv"] or not step.params["full_matrices"]:
+        return step
+    params = {**step.params, "full_matrices": False}
+    return replace(
+        step, params=params, frozen=None if step.frozen is None else freeze(params)
+    )

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from jax import lax
 
+import jask
+import jask.numpy
 from jask._jax import ALL_PRIMITIVES
 from jask.trace.check import check
 from jask.trace.stacks import DECOMPOSITIONS
@@ -56,3 +58,19 @@ def test_a_linear_solve_is_its_solver() -> None:
     check(program)
     assert "custom_linear_solve" not in names(program)
     assert names(program).count("triangular_solve") == 2
+
+
+@pytest.mark.parametrize("function", [jnp.linalg.svdvals, jnp.linalg.cond])
+def test_singular_values_alone_take_no_room_for_vectors(function: Any) -> None:
+    program = program_for(function, np.zeros((40, 3), "f4"))
+    check(program)
+    (eqn,) = [e for e in program.equations if e.name == "svd"]
+    assert not eqn.params["full_matrices"]
+
+
+def test_singular_values_of_a_tall_matrix_need_a_few_times_its_bytes() -> None:
+    x = np.random.default_rng(0).normal(size=(20_000, 5)).astype("f4")
+    with jask.config(memory_budget="4MB"):  # the vectors that nobody wants: 1.6 GB
+        found = np.asarray(jask.numpy.linalg.svdvals(jask.from_numpy(x)))
+    expected = np.linalg.svd(x, compute_uv=False)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)  # float32
