@@ -6,9 +6,12 @@ trace there are no values: JAX's concretization error, with the remedy in its te
 
 import functools
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jask.numpy._engine import concrete, fetch, is_disk
 from jask.numpy._table import Operand, call, shape_of
@@ -76,6 +79,37 @@ def deleting(delete: Callable[..., Any]) -> Callable[..., Any]:
         if is_disk(obj):
             (obj,) = fetch("delete", obj)
         what = np.asarray(obj) if hasattr(obj, "shape") else obj
-        return delete(arr, what, axis, **options)
+        places = None if options else _few_places(shape_of(arr), what, axis)
+        if places is None:
+            return delete(arr, what, axis, **options)
+        return call(_without, arr, name="delete", places=places, axis=axis)
 
     return evaluated
+
+
+FEW = 64
+"""Places that are left out by joining the slices between them."""
+
+
+def _few_places(shape: tuple[int, ...], what: Any, axis: Any) -> tuple[int, ...] | None:
+    """Return a few integers counted from the front; None for anything else."""
+    known = isinstance(what, np.ndarray) and what.dtype.kind in "iu"
+    if not known or not 0 < what.size <= FEW or not shape:
+        return None
+    if axis is not None and not (type(axis) is int and -len(shape) <= axis):
+        return None
+    if axis is not None and axis >= len(shape):
+        return None
+    length = prod(shape) if axis is None else shape[axis]
+    if what.min() < -length or what.max() >= length:
+        return None
+    return tuple(sorted({int(i) % length for i in what.ravel()}))
+
+
+def _without(x: Any, *, places: tuple[int, ...], axis: int | None) -> Any:
+    """Return what lies between some places of an axis, joined."""
+    x, axis = (jnp.ravel(x), 0) if axis is None else (x, axis)
+    starts = (0, *(i + 1 for i in places))
+    pairs = zip(starts, (*places, x.shape[axis]), strict=True)
+    parts = [lax.slice_in_dim(x, a, b, axis=axis) for a, b in pairs]
+    return jnp.concatenate(parts, axis=axis)

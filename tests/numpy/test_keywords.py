@@ -231,3 +231,18 @@ def test_put_along_axis_reads_a_file_once(tmp_path: Any):
         plan = jask.explain(put)
     assert plan.startswith("1 pass: reads 8"), plan  # 800 kB, in whole pages
     assert "kB (least" in plan.partition(",")[0]
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize("places", [[1], [0, 1, -1], [1, 1, 0], [[0], [1]]])
+def test_delete_of_a_few_places_is_numpys(places: Any, axis: Any, stored: Any):
+    x = np.arange(20, dtype=np.int32).reshape(4, 5)
+    found = jnp.delete(stored(x), np.asarray(places), axis)
+    np.testing.assert_array_equal(np.asarray(found), np.delete(x, places, axis))
+
+
+def test_delete_of_a_few_places_keeps_no_indices_of_the_rest():
+    with jask.config(memory_budget=200_000):
+        kept = jnp.delete(jnp.zeros(10**9, "float32"), np.asarray([5, 10**8]))
+        plan = jask.explain(kept)  # with indices of what is kept: 8 GB
+    assert plan.startswith("1 pass")
