@@ -31,6 +31,10 @@ QUICK_BELOW = 1 << 18
 """Elements of a pass below which compiling costs more than running: its kernels are
 compiled without optimisation, in about half the time."""
 
+SMALL_CARRIED = 1 << 16
+"""Bytes of accumulators that a step need not leave in place. With fewer programs in a
+kernel XLA runs all of them in the worker's thread."""
+
 BARRIER_EVERY = 16
 """Records between optimization barriers: XLA's fusion can blow up on long kernels."""
 
@@ -100,7 +104,10 @@ def compile_step(p: Pass, low: Lowered) -> Kernel:
     )
     elements = sum(v.size for v in p.leaves) + sum(prod(r.domain) for r in p.roots)
     quick = elements < QUICK_BELOW and not _draws(p)
-    made = _compile(fn, specs, donate=(1, 2), quick=quick, workers=p.workers)
+    # XLA copies a donated accumulator that it reads twice: small ones are left to it
+    carried = sum(prod(a.shape) * a.dtype.itemsize for x in specs[1] for a in x)
+    donate = (1, 2) if carried > SMALL_CARRIED else (2,)
+    made = _compile(fn, specs, donate=donate, quick=quick, workers=p.workers)
     return _with_products(made, products) if products else made
 
 
