@@ -96,17 +96,18 @@ def compile_step(p: Pass, low: Lowered) -> Kernel:
         return Kernel(step, 0, products=products)
     fn = _step_function(p, low, products)
     heads = [None if k in products else h for k, h in enumerate(low.heads)]
+    carried = [accumulator_specs(p.roots[h.root], h.shape) if h else [] for h in heads]
     specs = (
         jax.ShapeDtypeStruct((len(low.offsets),), np.dtype("int64")),
-        [accumulator_specs(p.roots[h.root], h.shape) if h else [] for h in heads],
+        carried,
         [spare_specs(p.roots[h.root], h.shape) if h else [] for h in heads],
         *(jax.ShapeDtypeStruct(load.box.shape, load.leaf.dtype) for load in low.loads),
     )
     elements = sum(v.size for v in p.leaves) + sum(prod(r.domain) for r in p.roots)
     quick = elements < QUICK_BELOW and not _draws(p)
     # XLA copies a donated accumulator that it reads twice: small ones are left to it
-    carried = sum(prod(a.shape) * a.dtype.itemsize for x in specs[1] for a in x)
-    donate = (1, 2) if carried > SMALL_CARRIED else (2,)
+    held = sum(prod(a.shape) * a.dtype.itemsize for x in carried for a in x)
+    donate = (1, 2) if held > SMALL_CARRIED else (2,)
     made = _compile(fn, specs, donate=donate, quick=quick, workers=p.workers)
     return _with_products(made, products) if products else made
 
