@@ -398,8 +398,9 @@ class _Lane:
         run, root = self.pass_run, job.root
         if job.head.root in run.in_place:
             (total,), *rest = parts
-            for (part,) in rest:
-                np.add(total, part, out=total)
+            with np.errstate(all="ignore"):
+                for (part,) in rest:
+                    np.add(total, part, out=total)
             return [total]  # not JAX's: that lets go of memory only when it is called
         kept = tuple(job.head.shape[d] for d in root.kept)
         close = run.prepared.close(job.head.root, kept, len(parts)).call_of(self.number)

@@ -9,11 +9,12 @@ are processors, as long as the pass runs.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
+from threading import Lock
 from typing import Any
 
 import jax
@@ -101,13 +102,15 @@ class Product:
             x.T if turned else x
             for x, turned in zip(operands, self.turned, strict=True)
         )
-        if room.shape == total.shape:
-            np.add(total, np.matmul(left, right, out=room), out=total)
-            return
-        for start in range(0, len(total), len(room)):
-            rows = slice(start, start + len(room))
-            made = room[: len(total[rows])]
-            np.add(total[rows], np.matmul(left[rows], right, out=made), out=total[rows])
+        with np.errstate(all="ignore"):  # XLA does not warn either
+            for start in range(0, len(total), len(room)):
+                rows = slice(start, start + len(room))
+                made, sums = room[: len(total[rows])], total[rows]
+                if left.ndim == 1:
+                    np.matmul(left, right[:, rows], out=made)
+                else:
+                    np.matmul(left[rows], right, out=made)
+                np.add(sums, made, out=sums)
 
 
 def products_of(p: Pass, low: Lowered) -> Mapping[int, Product]:
@@ -194,12 +197,59 @@ def blas_threads(p: Pass) -> AbstractContextManager[Any]:
     if not any(map(is_by_blas, p.roots)):
         return nullcontext()
     threads = 1 if p.workers > 1 else len(os.sched_getaffinity(0))
-    limits: AbstractContextManager[Any]
-    limits = _libraries().limit(limits=threads, user_api="blas")
-    return limits
+    return _LIMITS.to(threads)
+
+
+class _Limits:
+    """Limits of BLAS's threads, which may overlap in several threads of the process.
+
+    Each is given back as it was found, which may be the limit of another: so the last
+    one gives back what there was before the first.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._open = 0
+        self._before: list[int] = []
+
+    @contextmanager
+    def to(self, threads: int) -> Iterator[None]:
+        """Limit the number of threads."""
+        with self._lock:
+            if not self._open:
+                self._before = [x.get_num_threads() for x in _shared_libraries()]
+            self._open += 1
+        try:
+            with _libraries().limit(limits=threads, user_api="blas"):
+                yield
+        finally:
+            with self._lock:
+                self._open -= 1
+                if not self._open:
+                    self._give_back()
+
+    def _give_back(self) -> None:
+        changed = False
+        for library, number in zip(_shared_libraries(), self._before, strict=True):
+            if library.get_num_threads() != number:
+                library.set_num_threads(number)
+                changed = True
+        if changed:  # who sets a number is the only one who may, until this is left
+            with _libraries().limit(limits=None):
+                pass
+
+
+_LIMITS = _Limits()
 
 
 @cache
 def _libraries() -> ThreadpoolController:
     """Return what controls the libraries of this process; they are loaded by now."""
     return ThreadpoolController()
+
+
+@cache
+def _shared_libraries() -> list[Any]:
+    """Return those whose number of threads is a setting of the process."""
+    known = _libraries().select(user_api="blas").lib_controllers
+    return [x for x in known if getattr(x, "threading_layer", "") != "openmp"]

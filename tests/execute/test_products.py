@@ -177,12 +177,32 @@ def test_other_types_are_left_to_xla(dtype: str) -> None:
     assert product(whole(lambda x: x.T @ x, x)) is None
 
 
-def test_nan_and_infinity_come_through() -> None:
-    x = np.ones((DEPTH, SIDE), np.float32)
-    x[-1, 3], x[7, 40] = np.nan, np.inf
-    with np.errstate(invalid="ignore"):
-        (found,) = multiplied(lambda x: x.T @ x, x)
-        assert np.array_equal(found, x.T @ x, equal_nan=True)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_nan_and_infinity_come_through_without_a_warning(
+    workers: int, dtype: str
+) -> None:
+    x, y = np.ones((DEPTH, SIDE), dtype), np.ones((DEPTH, SIDE + 8), dtype)
+    x[-1, 3], x[7, 40], x[-1, 40] = np.nan, np.inf, -np.inf
+    x[5, 9] = y[5, 9] = np.finfo(dtype).max / 2
+    with np.errstate(all="raise"):
+        (found,) = multiplied(lambda x, y: x.T @ y, x, y, workers=workers)
+    with np.errstate(all="ignore"):
+        assert np.array_equal(found, (x.T @ y), equal_nan=True)
+    assert np.isinf(found[9, 9])
+    assert np.isnan(found[40]).all()
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_product_with_a_vector_may_be_made_in_parts(side: str) -> None:
+    """Where it takes more than `ROOM` bytes; the parts here are a few places long."""
+    x, v = normal(8, 20, dtype="float64"), normal(8, dtype="float64")
+    left = side == "left"
+    operands, turned = ((v, x), (False, False)) if left else ((x, v), (True, False))
+    made = Product((None, None), turned, (20, 8), x.dtype, same=False, made=0)
+    total = np.zeros(20)
+    made.add(operands, total, np.empty(6))
+    check(total, v[None], x)
 
 
 # ---- threads
@@ -239,6 +259,31 @@ def test_passes_of_other_threads_give_the_threads_back() -> None:
         other.join()
     assert seen == [{1}] * 100
     assert threads() == before
+
+
+def test_passes_that_overlap_give_the_threads_back() -> None:
+    """The second one begins with the limit of the first."""
+
+    def first() -> None:
+        with blas_threads(gram(2)):
+            began.set()
+            overlap.wait()
+
+    def second() -> None:
+        began.wait()
+        with blas_threads(gram(2)):
+            overlap.set()
+            others[0].join()
+
+    began, overlap, before = threading.Event(), threading.Event(), threads()
+    others = [threading.Thread(target=f) for f in (first, second)]
+    for other in others:
+        other.start()
+    for other in others:
+        other.join()
+    assert threads() == before
+    with threadpool_limits(3, "blas"):  # by this thread, which may
+        assert threads() == {3}
 
 
 @pytest.mark.usefixtures("three_threads")
