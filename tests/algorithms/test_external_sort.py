@@ -1,6 +1,7 @@
 """Sorts along axes that do not fit memory: the bits of `jax.numpy`, in the budget."""
 
 from collections.abc import Callable
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ def test_a_long_axis_may_lie_anywhere(axis: int) -> None:
 def test_lines_that_fit_are_shared_among_workers(
     shape: tuple[int, ...], workers: int
 ) -> None:
-    x = any_bits(RNG, np.dtype("f4"), np.prod(shape)).reshape(shape)
+    x = any_bits(RNG, np.dtype("f4"), prod(shape)).reshape(shape)
     with jask.config(workers=workers, block_bytes=1000):
         same_as_jax(lambda xp, x: xp.sort(x), x, budget=80_000)
         same_as_jax(lambda xp, x: xp.argsort(x, -1).astype("int64"), x, budget=80_000)

@@ -174,11 +174,10 @@ SMALL_INTEGERS = [
     *(
         call(name, I, J)
         for name in words(
-            "divide true_divide floor_divide remainder mod fmod power float_power "
+            "divide true_divide floor_divide remainder mod fmod float_power "
             "hypot arctan2 logaddexp logaddexp2 copysign heaviside maximum fmax "
-            "multiply dot inner kron vdot outer"
+            "multiply inner kron vdot outer"
         )
-        if name not in {"dot", "power"}
     ),
     *(call(name, T) for name in words("sum prod mean cumsum argmax any std")),
     call("quantile", I, 0.5),

@@ -227,7 +227,7 @@ def test_put_along_axis_reads_a_file_once(tmp_path: Any):
     with jask.config(memory_budget=200_000):
         x = jask.open(tmp_path / "x.npy")
         places = jnp.argmax(x, axis=1)[:, None]
-        put = jnp.put_along_axis(x, places, 0.0, axis=1, inplace=False)
+        put: jask.DiskArray = jnp.put_along_axis(x, places, 0.0, axis=1, inplace=False)
         plan = jask.explain(put)
     assert plan.startswith("1 pass: reads 8"), plan  # 800 kB, in whole pages
     assert "kB (least" in plan.partition(",")[0]

@@ -136,5 +136,6 @@ def test_a_list_beside_a_disk_array_is_refused_with_a_remedy(call: Any):
 
 def test_an_array_of_indices_is_reduced_at():
     x = np.arange(6, dtype=np.float32)
-    found = np.add.reduceat(jask.from_numpy(x), np.asarray([0, 4]))
+    places = np.asarray([0, 4], np.int64)
+    found = np.add.reduceat(jask.from_numpy(x), places)
     np.testing.assert_array_equal(np.asarray(found), [6, 9])

@@ -349,7 +349,7 @@ def test_a_reduction_takes_out_none_and_nothing_else(name: str):
     ("name", "rest"),
     [("round", ()), ("around", (1,)), ("take", ([2, 0], 1)), ("stack", ())],
 )
-def test_other_functions_take_out_none_and_nothing_else(name: str, rest: tuple):
+def test_other_functions_take_out_none_and_nothing_else(name: str, rest: Any):
     model = np.asarray([[0.25, 1.5, 2.0], [3.0, 4.5, 5.0]], np.float32)
     rest = tuple(np.asarray(r) if isinstance(r, list) else r for r in rest)
     call, x = getattr(jnp, name), jnp.asarray(model)

@@ -62,15 +62,6 @@ def passes(fn: Callable[..., Any], operands: Any) -> Iterator[Pass]:
             yield p
 
 
-def _same(known: Footprint, p: Pass, index: tuple[int, ...]) -> None:
-    domains, instances, loads = needed(p, index)
-    found = known.needed(p, index)
-    assert found[0] == domains
-    assert found[1] == [(e, b) for e, b, _ in instances]
-    assert set(found[2]) == set(loads) == set(known.loads(p, index))
-    assert len(found[2]) == len(loads)
-
-
 @pytest.mark.parametrize("name", [*FOLLOWS, *VARIES])
 def test_a_footprint_says_what_lowering_says(name: str):
     for p in passes(*(FOLLOWS | VARIES)[name]):

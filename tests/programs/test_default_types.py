@@ -3,6 +3,8 @@
 What is 64-bit on disk stays so; the reference is then jax.numpy with 64-bit types on.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 import jask
 import jask.numpy
-from jask.testing.strategies import assert_same, recipes
+from jask.testing.strategies import Recipe, assert_same, recipes
 from tests.programs.test_random import BLOCKS, gradient_bound, stacked
 
 NARROW = ("float32", "int32", "uint8", "bool", "float32")
@@ -34,13 +36,13 @@ def _default_types():
 
 
 @st.composite
-def wide_recipes(draw, **options):
+def wide_recipes(draw: st.DrawFn, /, **options: Any) -> Recipe:
     """Draw programs on 64-bit inputs."""
     with jax.enable_x64(True):
         return draw(recipes(dtypes=WIDE, **options))
 
 
-def is_narrow(recipe):
+def is_narrow(recipe: Recipe) -> bool:
     """Return whether no step makes 64-bit values of narrow ones."""
     return not any(
         step.row in GIVES_64_BITS or step.params.get("dtype") in WIDE
@@ -48,7 +50,7 @@ def is_narrow(recipe):
     )
 
 
-def is_wide(recipe):
+def is_wide(recipe: Recipe) -> bool:
     """Return whether no sum is of narrow integers, which stay so with the flag off."""
     known = [v.dtype for v in recipe.values]
     return not any(
@@ -161,5 +163,5 @@ def test_gradients_on_64_bits_are_those_of_64_bit_types(recipe, block):
             assert_same(out, want, error=gradient_bound(np.asarray(want)))
 
 
-def is_in_64_bits(recipe):
+def is_in_64_bits(recipe: Recipe) -> bool:
     return all(v.dtype == np.float64 for v in recipe.values)
