@@ -3,7 +3,8 @@
 Worker w of W runs the steps w, w + W, ...: for each it
 
 1. reads the blocks into its own aligned buffers (a block it already holds is kept),
-2. runs the kernel, with its accumulators and its last output blocks as donated storage,
+2. runs the kernel, with its last output blocks, and its accumulators if they are large,
+   as donated storage; products by BLAS are added where their sums lie (`products.py`),
 3. writes the output blocks; whoever completes a kept tile joins the accumulators of all
    workers in their order and writes the result.
 

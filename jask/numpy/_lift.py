@@ -61,8 +61,8 @@ _EAGER = (
 )
 
 _STREAMED = (
-    "The shape depends on values: evaluated at the call, in\n"
-    "    two passes, into scratch, if an operand is large; lazy where `size=` is given."
+    "The shape depends on values: evaluated at the call, in a\n"
+    "    few passes, into scratch, if an operand is large; lazy where `size=` is given."
 )
 
 FIXES_SHAPE = ("size", "length")
@@ -273,10 +273,10 @@ def call_bound(
 def asks_for_64_bits(arguments: Mapping[str, Any]) -> bool:
     """Return whether arguments name a dtype that needs 64-bit types; it is honoured."""
     named = (arguments.get(k) for k in ("dtype", "preferred_element_type"))
-    return any(is_wide(_dtype_or_none(d)) for d in named)
+    return any(is_wide(_named_dtype(d)) for d in named)
 
 
-def _dtype_or_none(named: Any) -> np.dtype[Any] | None:
+def _named_dtype(named: Any) -> np.dtype[Any] | None:
     """Return a dtype; None for what names none, which the function says itself."""
     try:
         return dtype_or_none(named)

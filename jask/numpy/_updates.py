@@ -115,7 +115,7 @@ def put_along_axis(
     indices: Value,
     values: Value,
     axis: int | None,
-    inplace: bool = True,  # noqa: FBT001, FBT002 - the same
+    inplace: bool = True,  # noqa: FBT001, FBT002 - jax.numpy's signature
     *,
     mode: str | None = None,
 ) -> Value:

@@ -198,4 +198,4 @@ def test_an_angle_does_not_cut_a_number_to_the_integers_of_the_array():
     x = np.asarray([3, 1, 2], np.int8)
     for name in ("atan2", "arctan2"):
         found = np.asarray(getattr(jnp, name)(disk(x), 300))
-        np.testing.assert_allclose(found, np.arctan2(x, 300.0), rtol=1e-6)
+        np.testing.assert_allclose(found, np.arctan2(x, 300.0), rtol=1e-6)  # float32
