@@ -25,7 +25,7 @@ __all__ = ["intersect1d", "setdiff1d", "setxor1d", "union1d", "unique"]
 
 def _is_large(name: str, *operands: Operand) -> bool:
     """Return whether sorting operands in memory might not fit; they have values."""
-    known = [check_operand(name, x) for x in operands if is_array(x)]
+    known = list(filter(is_array, [check_operand(name, x) for x in operands]))
     concrete(name, *known)
     sized = [x for x in known if 0 not in shape_of(x)]
     return bool(sized) and not fits_easily(*sized * 4)

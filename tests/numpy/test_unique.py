@@ -89,6 +89,20 @@ def test_a_set_operation_on_long_arrays_is_jax_numpys(name: str, pair: str) -> N
     np.testing.assert_array_equal(back, other, strict=True)
 
 
+@pytest.mark.parametrize("length", [3, 60_000])
+@pytest.mark.parametrize("other", [[1.0], None, "text"])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_what_is_no_array_is_refused_by_name(
+    name: str, other: Any, length: int
+) -> None:
+    x = jask.from_numpy(np.zeros(length, np.float32))
+    said = rf"^{name}: an operand .* got {type(other).__name__}\. Convert it with"
+    with jask.config(memory_budget=BUDGET):
+        for pair in ((x, other), (other, x)):
+            with pytest.raises(TypeError, match=said):
+                getattr(jnp, name)(*pair)
+
+
 @pytest.mark.parametrize("name", ARRAYS)
 def test_unique_of_a_long_array_is_jax_numpys(name: str) -> None:
     x = ARRAYS[name]
