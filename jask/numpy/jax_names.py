@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jask.numpy import (
     _checked,
     _lift,
+    _places,
     _select,
     _setops,
     _table,
@@ -169,7 +170,7 @@ i0 = _lifted(jnp.i0)
 identity = _lifted(jnp.identity)
 indices = _lifted(jnp.indices)
 inner = _lifted(jnp.inner)
-insert = _lifted(jnp.insert)
+insert = _places.inserting(_lifted(jnp.insert))
 interp = _lifted(jnp.interp)
 isclose = _lifted(jnp.isclose)
 iscomplex = _lifted(jnp.iscomplex)
