@@ -81,17 +81,36 @@ def test_threefry_has_the_bits_of_jax_for_keys_that_broadcast(
     check_map(eqn, data.draw(boxes(shape)), *parts)
 
 
-@pytest.mark.parametrize("log_space", [False, True])
-def test_a_block_of_gamma_draws_is_that_of_jax(*, log_space: bool) -> None:
-    key, a = jax.random.key(3), np.linspace(0.3, 4, 20, dtype=np.float32).reshape(4, 5)
-    keys = np.asarray(numbers_of(jax.random.split(key, (4, 5))))
+def gammas(keys: Any, a: Any, *, log_space: bool) -> Equation:
+    """Return the equation that draws from gamma distributions."""
     params = {"log_space": log_space, "generator": "threefry2x32"}
     inputs = (Var(keys.shape, keys.dtype, index=0), Var(a.shape, a.dtype, index=1))
     eqn = Equation(keyed_gamma, "keyed_gamma", params, inputs)
     eqn.outputs = (Var(a.shape, a.dtype, eqn, 0),)
+    return eqn
+
+
+@pytest.mark.parametrize("log_space", [False, True])
+def test_a_block_of_gamma_draws_is_that_of_jax(*, log_space: bool) -> None:
+    key, a = jax.random.key(3), np.linspace(0.3, 4, 20, dtype=np.float32).reshape(4, 5)
+    keys = np.asarray(numbers_of(jax.random.split(key, (4, 5))))
+    eqn = gammas(keys, a, log_space=log_space)
     draw = jax.random.loggamma if log_space else jax.random.gamma
     (got,) = emit(eqn, Box((1, 2), (3, 5)), [keys, a])
     with jax.enable_x64(False):
         want = np.asarray(draw(key, a, dtype=np.float32))[1:3, 2:5]
     # rounding differs by how XLA fuses: a few units in the last place
     np.testing.assert_allclose(got, want, rtol=3e-6)
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="accelerators draw at once")
+def test_gamma_draws_take_no_temporaries_of_their_number() -> None:
+    keys = jax.ShapeDtypeStruct((1 << 16, 2), np.uint32)
+    a = jax.ShapeDtypeStruct((1 << 16,), np.float32)
+    eqn = gammas(keys, a, log_space=False)
+    rule, box = RULES["keyed_gamma"], Box.whole(a.shape)
+    need = rule.need(eqn, box)
+    draw = jax.jit(lambda *blocks: rule.emit(eqn, box.shape, need, [], blocks))
+    with jax.enable_x64(True):
+        analysis = draw.lower(keys, a).compile().memory_analysis()
+    assert analysis.temp_size_in_bytes < a.size  # all at once: 144 for each
