@@ -205,9 +205,9 @@ def searchsorted(
     Returns
     -------
     array
-        The shape of `x2`; int64. Streams `x2`. An `x1` that takes over half of the
-        memory budget is searched by sorting both; one over a quarter of it by comparing
-        with all, if `x1.size * x2.size` is at most 2**33. With a `sorter` it must fit.
+        The shape of `x2`; int64. Streams `x2`. If `x1` takes over a quarter of the
+        memory budget, all are compared where `x1.size * x2.size` is at most 2**33; else,
+        if it takes over half of it, both are sorted. With a `sorter` it must fit.
 
     Examples
     --------
