@@ -7,7 +7,6 @@ release moves or renames something, the fix belongs in this file.
 
 import os
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, lru_cache
@@ -28,7 +27,14 @@ from jax._src.ad_checkpoint import remat_p
 from jax._src.buffer_callback import buffer_callback_p
 from jax._src.debugging import debug_callback_p
 from jax._src.interpreters.ad import ValAccum
-from jax._src.interpreters.pxla import _dce_jaxpr
+from jax._src.interpreters.partial_eval import trace_to_jaxpr as _trace_to_jaxpr
+from jax._src.interpreters.pxla import _dce_jaxpr, is_default_layout
+from jax._src.pjit import (
+    _check_and_canonicalize_out_shardings,
+    _infer_params_cached,
+    _process_in_axis_resources,
+    create_meta_ty,
+)
 from jax._src.random import core as _samplers, prng
 from jax.experimental import io_callback, serialize_executable
 from jax.experimental.hijax import (
@@ -53,6 +59,8 @@ from jax.extend.core import (
 )
 from jaxlib import xla_client
 from jaxlib.mlir.dialects import builtin as _builtin, mhlo as _mhlo
+
+from jask._client import kernel_device, worker_device
 
 _LOADED = (_builtin, _mhlo)
 """What JAX would import where it first lowers something. After a Ctrl-C within such an
@@ -84,6 +92,7 @@ __all__ = [
     "divert_operators",
     "eagerly",
     "expanded",
+    "forget_traces",
     "gamma_of_key",
     "generator",
     "here",
@@ -322,40 +331,6 @@ def backends_started() -> bool:
     return started
 
 
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@cache
-def _private_cpu(threads: int, worker: int) -> Any:  # noqa: ARG001 (a client for each)
-    """Return the device of a client with so many threads.
-
-    XLA has no option for their number: it takes it from NPROC, once, as a client is
-    made. Without the lock two threads that make clients could leave the other's value.
-    """
-    with _environment:
-        before = os.environ.get("NPROC")
-        os.environ["NPROC"] = str(threads)
-        try:
-            client: Any = xla_client.make_cpu_client(asynchronous=False)
-        finally:
-            if before is None:
-                del os.environ["NPROC"]
-            else:
-                os.environ["NPROC"] = before
-    return client.local_devices()[0]
-
-
-_environment = threading.Lock()
-os.register_at_fork(
-    before=_environment.acquire,
-    after_in_parent=_environment.release,
-    after_in_child=_environment.release,
-)
-
-
 _CALLBACKS = frozenset(
     {
         buffer_callback_p,
@@ -382,29 +357,6 @@ def calls_python(primitive: Primitive, params: Mapping[str, Any]) -> bool:
     )
 
 
-def kernel_device(*, workers: int = 1, worker: int = 0) -> AbstractContextManager[Any]:
-    """Return a context in which this thread's JAX computations run apart.
-
-    On a CPU, computations in flight hold one of a few dozen execution slots of their
-    client. If user code fills them with computations that wait for a callback, a kernel
-    that the callback starts on the same client waits for ever. A client of our own has
-    its own slots, and runs every kernel when it is called.
-
-    Where several workers run kernels at once, each has a client with one thread: what
-    XLA shares out among a client's threads (reductions, products) would make the
-    workers wait for each other.
-    """
-    device = worker_device(workers=workers, worker=worker)
-    return nullcontext() if device is None else jax.default_device(device)
-
-
-def worker_device(*, workers: int = 1, worker: int = 0) -> Any:
-    """Return the device of `kernel_device`; None if that is JAX's own."""
-    if jax.default_backend() != "cpu":
-        return None
-    return _private_cpu(1, worker) if workers > 1 else _private_cpu(_processors(), 0)
-
-
 def constants_inside() -> AbstractContextManager[Any]:
     """Return a context in which a program holds its constants, as `copies_of` needs."""
     context: AbstractContextManager[Any] = _config.use_simplified_jaxpr_constants(False)  # noqa: FBT003 (JAX's own signature)
@@ -422,6 +374,35 @@ def lowered_once(function: Any, specs: Sequence[Any]) -> tuple[Any, bool]:
     lowered = traced.lower()
     _dce_jaxpr.evict_weakref(traced.jaxpr)
     return lowered, bool(lowered._lowering.compile_args["host_callbacks"])
+
+
+_TRACES = (_trace_to_jaxpr, _infer_params_cached)
+"""JAX's caches of traces, from weak keys; of the first no entry is ever dropped."""
+
+_ARGUMENTS = (
+    _process_in_axis_resources,
+    _check_and_canonicalize_out_shardings,
+    create_meta_ty,
+    is_default_layout,
+)
+"""JAX's caches of facts about the arguments of what was lowered: about 0.1 MB for
+each kernel, and little work to make again."""
+
+
+def forget_traces() -> None:
+    """Let JAX forget how operations of jask are traced.
+
+    It keeps them for every shape, for good, some ten for a small program, of which jask
+    keeps what it needs (`trace.flatten`). Traces of users' functions and of JAX's own
+    stay, and so does all that was compiled: a gradient that is computed eagerly is
+    compiled again if a function of `jax.numpy` in it is traced again.
+    """
+    for traces in _TRACES:
+        for function in {key[0]() for key in traces.cache_keys()}:
+            if type(function).__module__.startswith("jask."):
+                traces.evict_weakref(function)
+    for facts in _ARGUMENTS:
+        facts.cache_clear()
 
 
 def copies_of(compiled: Any) -> Callable[[int], Any]:

@@ -16,7 +16,7 @@ from time import thread_time
 from typing import Any
 
 import jask.rules  # noqa: F401 (fills the rule table)
-from jask._jax import eagerly, kernel_device
+from jask._jax import eagerly, forget_traces, kernel_device
 from jask.config import Settings, current
 from jask.errors import MemoryBudgetError
 from jask.execute.heap import HeapGuard
@@ -78,6 +78,9 @@ budget `CODE_SHARE`."""
 CODE_SHARE = 16
 """Part (1/16) of the memory budget that the kept plans may take, if that is more than
 `KEEP_CODE`. What is more is set aside: plans do not have it."""
+
+MOST_TRACED = 32
+"""So many operations traced and kernels compiled, and JAX is told to forget how."""
 
 KEEP_SMALL = 8192
 """Small programs kept, and graphs known not to be one."""
@@ -328,6 +331,8 @@ def _refuse_large(
 _plans: OrderedDict[Any, Prepared] = OrderedDict()
 _small: OrderedDict[Any, Small | Frontier | None] = OrderedDict()
 _plans_lock = threading.Lock()
+_traced = 0
+"""What was traced and compiled when JAX forgot its traces last."""
 
 
 def _prepare(
@@ -354,6 +359,7 @@ def _prepare(
             prepared = make(limits.memory)
     except MemoryBudgetError as error:
         raise _advised(error, make, limits.memory) from None
+    _forget_traces()
     COUNTERS.plans += 1
     COUNTERS.opaque_steps += sum(
         r.kind == "opaque" for p in prepared.plan.passes for r in p.roots
@@ -376,6 +382,15 @@ def _forget_plans(budget: int) -> None:
         total += _plans[key].nbytes(counted)
         if number and (number >= KEEP_PLANS or total > most):
             del _plans[key]
+
+
+def _forget_traces() -> None:
+    """Let JAX forget its traces, once there are some since the last time."""
+    global _traced  # noqa: PLW0603 (a count of the process; if two see it, both do it)
+    traced = COUNTERS.traces + COUNTERS.compiles
+    if traced - _traced >= MOST_TRACED:
+        _traced = traced
+        forget_traces()
 
 
 def _aside(budget: int) -> int:
@@ -401,6 +416,7 @@ class _Code:
         if COUNTERS.compiles > self.compiled:
             with _plans_lock:
                 _forget_plans(self.budget)
+            _forget_traces()
             self.compiled = COUNTERS.compiles
             self.nbytes = self.prepared.nbytes(set())
         if self.nbytes > self.most:
