@@ -206,8 +206,8 @@ def searchsorted(
     -------
     array
         The shape of `x2`; int64. Streams `x2`. If `x1` takes over a quarter of the
-        memory budget, all are compared where `x1.size * x2.size` is at most 2**33; else,
-        if it takes over half of it, both are sorted. With a `sorter` it must fit.
+        memory budget, all are compared where `x1.size * x2.size` is at most 2**33;
+        else, if it takes over half of it, both are sorted. With a `sorter` it must fit.
 
     Examples
     --------
