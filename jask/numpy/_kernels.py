@@ -201,6 +201,13 @@ def count_nonzero(x: Value, *, axis: Any, keepdims: bool) -> Value:
     return jnp.sum(is_nonzero(x), axis=axis, keepdims=keepdims, dtype=index_dtype())
 
 
+@functools.wraps(jnp.bincount)
+def bincount(x: Value, weights: Value = None, **options: Any) -> Value:
+    """Return int64 counts; sums of weights have the weights' dtype."""
+    found = jnp.bincount(x, weights, **options)
+    return found if weights is not None else found.astype(index_dtype())
+
+
 def searchsorted(
     x1: Value, x2: Value, sorter: Value, *, side: str, method: str = "scan"
 ) -> Value:

@@ -10,8 +10,6 @@
 Numbers that XLA compares as equal are one: subnormal numbers are zeros.
 """
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -24,7 +22,7 @@ from jask.numpy._select import masked, nonzero
 from jask.numpy._table import Array, call, shape_of
 from jask.numpy.manipulation import reshape
 
-__all__ = ["Distinct", "of_counts"]
+__all__ = ["Distinct"]
 
 
 class Distinct:
@@ -78,14 +76,3 @@ def _numbers(order: Any, new: Any) -> Any:
     """Return the number of each element's value, in the order of the elements."""
     number = jnp.cumsum(new, dtype=index_dtype()) - 1
     return lax.sort((order, number), num_keys=1)[1]
-
-
-def of_counts(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `bincount` with int64 counts; sums of weights have the weights' dtype."""
-
-    @functools.wraps(function)
-    def wide(x: Any, weights: Any = None, **options: Any) -> Any:
-        found = function(x, weights, **options)
-        return found if weights is not None else found.astype(index_dtype())
-
-    return wide

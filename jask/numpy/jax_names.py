@@ -12,12 +12,12 @@ import jax.numpy as jnp
 
 from jask.numpy import (
     _checked,
+    _kernels,
     _lift,
     _places,
     _select,
     _setops,
     _table,
-    _unique,
     _updates,
     binary,
     elementwise,
@@ -263,7 +263,7 @@ vstack = _lifted(jnp.vstack)
 argwhere = _evaluated(jnp.argwhere, streamed=_select.argwhere)
 array_repr = _evaluated(jnp.array_repr)
 array_str = _evaluated(jnp.array_str)
-bincount = _evaluated(_unique.of_counts(jnp.bincount), wide=True)
+bincount = _evaluated(_kernels.bincount, wide=True)
 compress = _evaluated(jnp.compress, streamed=_select.compress)
 extract = _evaluated(jnp.extract, streamed=_select.extract)
 flatnonzero = _evaluated(jnp.flatnonzero, streamed=_select.flatnonzero)
