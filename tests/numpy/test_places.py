@@ -63,5 +63,6 @@ def test_the_gradient_of_insert_is_jaxs():
 def test_insert_at_a_few_places_keeps_no_indices():
     with jask.config(memory_budget=200_000):
         x = jnp.zeros(10**9, "float32")
-        plan = jask.explain(jnp.insert(x, np.asarray([5, 10**8]), 1.0))
+        more: jask.DiskArray = jnp.insert(x, np.asarray([5, 10**8]), 1.0)
+        plan = jask.explain(more)
     assert plan.startswith("1 pass")  # with the indices of what was there: 8 GB

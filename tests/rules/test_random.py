@@ -113,4 +113,5 @@ def test_gamma_draws_take_no_temporaries_of_their_number() -> None:
     draw = jax.jit(lambda *blocks: rule.emit(eqn, box.shape, need, [], blocks))
     with jax.enable_x64(True):
         analysis = draw.lower(keys, a).compile().memory_analysis()
+    assert analysis is not None
     assert analysis.temp_size_in_bytes < a.size  # all at once: 144 for each
