@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Iterator, Mapping
+from math import isqrt
 
 from jask.errors import MemoryBudgetError
 from jask.plan.axes import Links, make_pass
@@ -26,6 +27,15 @@ from jask.trace.rewrite import online_softmax
 
 REREAD = 4
 """A plan that reads its files this many times is compared with a cautious one."""
+
+MOST_STEPS = 1 << 26
+"""Steps that a pass may take, at most: a file of 100 TB in blocks of 4 MB has 2**25.
+A pass of more would take hours: the budget is too small for it."""
+
+STEPS_A_BYTE = 64
+"""So many steps a pass may take for each byte of the budget: under one of a megabyte
+`MOST_STEPS`, while a thousand bytes would move in steps of a few elements for hours
+what a little more does in seconds."""
 
 
 def make_plan(
@@ -50,20 +60,24 @@ def make_plan(
     Raises
     ------
     MemoryBudgetError
-        If no tile fits the budget; the message says which budget would do.
+        If no tile fits the budget, or so small ones that there would be too many
+        steps (`MOST_STEPS`); the message says which budget would do.
     """
     decided = _decided(program, leaf_places, wanted, limits, cautious=cautious)
     bold, choices = _attempt(decided, wanted)
     best = bold
-    if choices and not cautious and (not _fits(bold) or _rereads(bold, program)):
+    doubtful = not _fits(bold) or _is_long(bold) or _rereads(bold, program)
+    if choices and not cautious and doubtful:
         cautiously = decided.cautiously()
         if turn_stages(program, cautiously.cut):
             return make_plan(program, leaf_places, wanted, limits)
         careful, _ = _attempt(cautiously, wanted)
-        best = min(bold, careful, key=lambda p: (not _fits(p), _seconds(p)))
+        best = min(bold, careful, key=_rank)
     for p in best.passes:
         if p.memory > limits.memory - best.kept:
             raise _too_large(p, best, decided.links)
+        if p.steps > _most_steps(limits):
+            raise _too_many_steps(p, limits)
     return best
 
 
@@ -98,7 +112,10 @@ def _rewritten(program: Program, cut: Cuts) -> bool:
 
 
 def _attempt(decided: Decider, wanted: Mapping[Var, Place]) -> tuple[Plan, int]:
-    """Return a plan, and how much of it a cautious one would do otherwise."""
+    """Return a plan, and how much of it a cautious one would do otherwise.
+
+    One with too many steps is not finished.
+    """
     program, limits, links = decided.program, decided.limits, decided.links
     followed = None if decided.cautious else limits.small
     roots = all_roots(program, decided.cut, wanted, decided.places, followed)
@@ -111,9 +128,11 @@ def _attempt(decided: Decider, wanted: Mapping[Var, Place]) -> tuple[Plan, int]:
         raise _too_many_results(kept, limits)
     merger = Merger(places, limits, links, memory, decided.searches)
     levels = sorted({r.level for r in roots})
-    passes = [
-        p for n in levels for p in merger.passes([r for r in roots if r.level == n])
-    ]
+    passes: list[Pass] = []
+    for n in levels:
+        passes += merger.passes([r for r in roots if r.level == n])
+        if any(p.steps > _most_steps(limits) for p in passes):
+            break
     plan = Plan(
         passes=tuple(passes),
         places=places,
@@ -126,6 +145,15 @@ def _attempt(decided: Decider, wanted: Mapping[Var, Place]) -> tuple[Plan, int]:
 
 def _fits(plan: Plan) -> bool:
     return plan.projected <= plan.limits.memory
+
+
+def _is_long(plan: Plan) -> bool:
+    """Return whether a pass takes too many steps."""
+    return any(p.steps > _most_steps(plan.limits) for p in plan.passes)
+
+
+def _rank(plan: Plan) -> tuple[bool, bool, float]:
+    return not _fits(plan), _is_long(plan), _seconds(plan)
 
 
 def _seconds(plan: Plan) -> float:
@@ -143,6 +171,22 @@ def _too_many_results(kept: int, limits: Limits) -> MemoryBudgetError:
         f"{limits.memory}; save large ones to a file instead of materializing them."
     )
     return MemoryBudgetError(msg, round_up(2 * kept))
+
+
+def _most_steps(limits: Limits) -> int:
+    return min(MOST_STEPS, STEPS_A_BYTE * limits.memory)
+
+
+def _too_many_steps(p: Pass, limits: Limits) -> MemoryBudgetError:
+    names, most = ", ".join(r.label for r in p.roots), _most_steps(limits)
+    blocks = f" with blocks of {limits.block} bytes" if limits.forced else ""
+    msg = (
+        f"computing {names} would take {p.steps} steps{blocks}, over the {most} that a "
+        f"pass may take under a memory budget of {limits.memory} bytes."
+    )
+    # with the budget the steps grow larger and more of them are allowed
+    larger = max(2, isqrt(p.steps // most))
+    return MemoryBudgetError(msg, round_up(larger * limits.memory))
 
 
 def _too_large(p: Pass, plan: Plan, links: Links) -> MemoryBudgetError:

@@ -162,7 +162,7 @@ class _Search:
         root = next(filter(_is_by_blas, self.p.roots))
         kept = {root.axes[d] for d in root.kept}
         elements = self.memory // 2 // root.outputs[0].dtype.itemsize
-        side = int(elements ** (1 / max(1, len(kept))))
+        side = max(1, int(elements ** (1 / max(1, len(kept)))))
         sides = (
             side if a in kept else LARGE_SIDE // 2 for a in range(len(self.p.grid))
         )

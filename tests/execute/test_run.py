@@ -248,6 +248,22 @@ def test_the_budget_that_an_error_names_would_do(tmp_path: Path, name: str):
     np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-5)
 
 
+def test_a_budget_of_a_few_bytes_for_a_large_product_is_refused_with_one_that_does(
+    tmp_path: Path,
+):
+    """It was accepted, and each of millions of steps made one element."""
+    x = np.random.default_rng(0).standard_normal((300, 300)).astype("f4")
+    product = call(lambda a: jnp.sum(a @ a), disk(tmp_path, x))
+    refused = pytest.raises(MemoryBudgetError, match=r"would take \d+ steps")
+    with jask.config(memory_budget=64), refused as caught:
+        evaluate(product, [InMemory()])
+    assert caught.value.budget is not None
+    with jask.config(memory_budget=caught.value.budget):
+        (found,) = evaluate(product, [InMemory()])
+    # float32 sums of 27 million products, added up in another order
+    np.testing.assert_allclose(found, np.sum(np.float64(x) @ x), rtol=1e-3)
+
+
 def test_a_callback_within_a_kernel_that_is_kept_sees_the_settings_of_each_call(
     tmp_path: Path,
 ):

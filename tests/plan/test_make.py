@@ -1,5 +1,6 @@
 """Which passes a program takes, and what a plan always keeps."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -234,3 +235,41 @@ def test_the_gradient_of_a_chain_of_products_is_planned_with_few_looks_at_tiles(
     assert all(p.memory <= 10_000_000 for p in plan.passes)
     assert 0 < looks["survey"] < 6000
     assert looks["needed"] < looks["survey"]
+
+
+SIDE = 2003
+
+
+def product_chain(a: Any, b: Any, c: Any) -> Any:
+    return jnp.sum((a @ b) @ c)
+
+
+@pytest.mark.parametrize("memory", [1, 7, 64, 1000])
+def test_a_budget_under_which_a_pass_would_never_end_is_refused(memory: int):
+    """One of 64 bytes was accepted: thousands of millions of one-element tiles."""
+    squares = [source((SIDE, SIDE)) for _ in range(3)]
+    with pytest.raises(MemoryBudgetError) as caught:
+        plan_of(call(product_chain, *squares), Limits(memory=memory))
+    assert caught.value.budget > memory
+    if memory >= 64:  # less is not enough for one element of each operand
+        said = re.search(r"would take (\d+) steps", str(caught.value))
+        assert said is not None
+        # no tile of so many bytes has more products of numbers of 4 bytes
+        assert int(said[1]) * (memory / 4 / 3) ** 1.5 >= SIDE**3
+        plan, _ = plan_of(
+            call(product_chain, *squares), Limits(memory=2 * caught.value.budget)
+        )
+        assert plan.projected <= 2 * caught.value.budget
+
+
+def test_a_file_of_a_hundred_terabytes_is_read_in_blocks_of_4_megabytes():
+    limits = Limits(memory=100 * MB, block=4 * MB, forced=True)
+    plan, _ = plan_of(call(jnp.sum, source((25 * 10**12,))), limits)
+    assert 10**14 // (4 * MB) <= plan.passes[0].steps <= -(-(10**14) // 2**21)
+
+
+@pytest.mark.parametrize("memory", [1000, 3000])
+def test_small_arrays_do_with_small_budgets(memory: int):
+    squares = [source((40, 40)) for _ in range(3)]
+    plan, _ = plan_of(call(product_chain, *squares), Limits(memory=memory))
+    assert plan.projected <= memory
