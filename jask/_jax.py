@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -119,6 +120,7 @@ __all__ = [
     "source_line",
     "trace_of",
     "tracer_of",
+    "tracing",
     "tracing_with",
     "variable_of",
     "worker_device",
@@ -370,8 +372,9 @@ def lowered_once(function: Any, specs: Sequence[Any]) -> tuple[Any, bool]:
     A cache of JAX refers to the program from its own weak key if unused operands are
     kept: program, module and executable would stay, about a megabyte for each.
     """
-    traced = function.trace(*specs)
-    lowered = traced.lower()
+    with tracing():
+        traced = function.trace(*specs)
+        lowered = traced.lower()
     _dce_jaxpr.evict_weakref(traced.jaxpr)
     return lowered, bool(lowered._lowering.compile_args["host_callbacks"])
 
@@ -389,20 +392,39 @@ _ARGUMENTS = (
 each kernel, and little work to make again."""
 
 
-def forget_traces() -> None:
-    """Let JAX forget how operations of jask are traced.
+_OURS = object()
+_tracer = jax.make_user_context(default_value=None)
+"""Who traces; JAX keeps traces apart by it."""
 
-    It keeps them for every shape, for good, some ten for a small program, of which jask
-    keeps what it needs (`trace.flatten`). Traces of users' functions and of JAX's own
-    stay, and so does all that was compiled: a gradient that is computed eagerly is
-    compiled again if a function of `jax.numpy` in it is traced again.
+
+def tracing() -> AbstractContextManager[Any]:
+    """Return a context for tracing what is kept elsewhere (see `forget_traces`)."""
+    context: AbstractContextManager[Any] = _tracer(_OURS)
+    return context
+
+
+def forget_traces() -> None:
+    """Let JAX forget traces of its own functions and jask's that jask alone made.
+
+    It keeps that for every shape, for good, some 22 traces for a small program, of
+    which jask keeps what it needs (`trace.flatten`). Traces of what a user has traced
+    too stay, and so does all that was compiled: a gradient that is computed eagerly
+    is compiled again if a function of `jax.numpy` in it is traced again.
     """
     for traces in _TRACES:
-        for function in {key[0]() for key in traces.cache_keys()}:
-            if type(function).__module__.startswith("jask."):
+        keys = [(key[0](), key[1]) for key in traces.cache_keys()]
+        users = {f for f, context in keys if all(v is not _OURS for v in context)}
+        for function in {f for f, _ in keys} - users:
+            if _home(function) in {"jask", "jax"}:
                 traces.evict_weakref(function)
     for facts in _ARGUMENTS:
         facts.cache_clear()
+
+
+def _home(function: Any) -> str:
+    """Return the package of a function, or of the class of what is called like one."""
+    made = function if isinstance(function, FunctionType) else type(function)
+    return str(made.__module__).partition(".")[0]
 
 
 def copies_of(compiled: Any) -> Callable[[int], Any]:

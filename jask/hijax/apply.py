@@ -14,7 +14,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from jask._jax import GradAccum, HiPrim, Zero, here, linearize_from_jvp
+from jask._jax import (
+    GradAccum,
+    HiPrim,
+    Zero,
+    here,
+    linearize_from_jvp,
+    tracing,
+)
 from jask.hijax import keys, type as hitype
 from jask.hijax.function import (
     Batched,
@@ -128,7 +135,7 @@ def _make_op(
     if known is not None:
         out = DiskArrayType(tuple(known.shape), np.dtype(known.dtype))
         return _named(name)(function, avals, (out,), weak=weak, x64=x64), _LEAF, None
-    with jax.enable_x64(x64):
+    with jax.enable_x64(x64), tracing():
         leaves, tree = jax.tree.flatten(jax.eval_shape(function, *given))
         made = keys.among(leaves)
         if made is not None:

@@ -304,7 +304,8 @@ def flatten(operation: Operation, specs: tuple[Spec, ...]) -> Template:
     COUNTERS.traces += 1
     with jax.enable_x64(operation.x64), jax.numpy_dtype_promotion("standard"):
         avals = [_aval(s, weak=w) for s, w in zip(specs, weak, strict=True)]
-        jaxpr = jax.make_jaxpr(operation.function)(*avals)
+        with _jax.tracing():
+            jaxpr = jax.make_jaxpr(operation.function)(*avals)
         flattener = _Flattener()
         out = flattener.out
         args = [flattener.slot() for _ in specs]
