@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import jax
-from tqdm import tqdm
 
 import jask
 from jask.config import parse_size
 from jask.demo import train
 from jask.demo.data import DemoError, Split, grown_digits, own_data
+from jask.demo.extras import progress_bar
 from jask.demo.measure import PeakMemory, Phase, measured
 from jask.execute.ledger import RESERVE
 
@@ -119,7 +119,7 @@ def _job(split: Split, folder: Path, steps: int) -> list[Phase]:
 def _train(x: jask.DiskArray, split: Split, steps: int) -> train.Params:
     params = train.fresh(x.shape[-1], split.classes)
     velocity = jax.tree.map(lambda p: 0 * p, params)
-    with tqdm(total=steps, desc="training", unit="step", disable=None) as bar:
+    with progress_bar(steps, "training", "step") as bar:
         for number in range(1, steps + 1):
             params, velocity, value = train.step(params, velocity, x, split.labels)
             bar.write(f"step {number:3d}: loss {float(value):.4f}")

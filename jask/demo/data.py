@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from tqdm import tqdm
 
 import jask
+from jask.demo.extras import extra, progress_bar
 
 type Array = np.ndarray[Any, np.dtype[Any]]
 type OnDisk = Any
@@ -79,7 +79,7 @@ def grown_digits(folder: Path, size: int, seed: int) -> Split:
 
 def _originals() -> tuple[Array, Array]:
     # Imported here: it takes a second, which `python -m jask info` need not wait.
-    from sklearn.datasets import load_digits  # noqa: PLC0415 (an extra)
+    load_digits = extra("sklearn.datasets").load_digits
 
     images, labels = load_digits(return_X_y=True)
     return images.astype(np.float32), labels.astype(np.int32)
@@ -96,7 +96,7 @@ def _write_grown(
     with (
         _new_npy(folder / "x.npy", (rows, images.shape[1]), images.dtype) as x_file,
         _new_npy(folder / "labels.npy", (rows,), labels.dtype) as label_file,
-        tqdm(total=rows, desc="growing digits", unit="row", disable=None) as bar,
+        progress_bar(rows, "growing digits", "row") as bar,
     ):
         for start in range(0, rows, GROWN_ROWS):
             chosen = random.integers(len(images), size=min(GROWN_ROWS, rows - start))

@@ -36,11 +36,23 @@ CACHE = 5 * MiB
 """Working set of a step beyond which its blocks leave the processor's caches."""
 SPILLED = 5e-11
 """Seconds for each byte of such a working set."""
-FLOPS = 2e11
-"""Floating-point operations of a product in a second, at its best shape."""
-DOT_SIDES = ((1024, 0.07), (128, 0.3))
-"""Sides of a product below which BLAS loses speed, and with which power of them: of two
-sides of 512, 9 %; of one of 16, 60 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """How fast products are."""
+
+    flops: float
+    """Floating-point operations in a second, at the best shape."""
+
+    sides: tuple[tuple[int, float], ...]
+    """Sides below which it is less, with which power of them."""
+
+
+BLAS = Speed(2e11, ((1024, 0.07), (128, 0.3)))
+"""Two sides of 512 cost 9 %, one of 16 costs 60 %."""
+XLA = Speed(1.5e11, ((512, 0.4),))
+"""Measured on two cores; two sides of 128 take three times as long."""
 PACKED = 960
 """Terms of a product's sums whose factors are packed at once: three slices of 320."""
 
@@ -156,12 +168,33 @@ def survey(
     `footprint` is that of the pass, if it is known.
     """
     tiled = replace(p, tile=tile)
-    middle = [
-        (n - 1) // 2 if all(a in r.axes for r in p.roots) else 0
-        for a, n in enumerate(tiled.counts)
-    ]
+    middle = _off_diagonal(tiled)
     found = footprint or Footprint(p, lowered=True)
     return _survey(tiled, middle, places, frozenset(), found)
+
+
+def _off_diagonal(p: Pass) -> list[int]:
+    """Return the index of a tile in the middle, not at the same place of equal axes.
+
+    `x @ x` reads one block where its row and its column cross, and two elsewhere.
+    """
+    found: list[int] = []
+    taken: list[tuple[int, int, int]] = []
+    for a, (n, tile, count) in enumerate(zip(p.grid, p.tile, p.counts, strict=True)):
+        at = (count - 1) // 2 if all(a in r.axes for r in p.roots) else 0
+        whole = count if n % max(1, tile) == 0 else count - 1
+        near = (k for k in (at, at - 1, at + 1) if 0 <= k < whole)
+        others = [(first, last) for m, first, last in taken if m == n]
+        apart = (
+            k
+            for k in near
+            if all(
+                (k + 1) * tile <= first or k * tile >= last for first, last in others
+            )
+        )
+        found.append(next(apart, at))
+        taken.append((n, found[-1] * tile, (found[-1] + 1) * tile))
+    return found
 
 
 def _survey(
@@ -198,7 +231,7 @@ def _survey(
             for r, d in zip(p.roots, domains, strict=True)
             if d is not None
         ),
-        _compute(p, domains, blocks) * prod(full),
+        _compute(p, domains, blocks, by_blas) * prod(full),
         largest,
         largest_dot,
     )
@@ -383,21 +416,25 @@ def _copies(p: Pass, domains: Sequence[Box | None]) -> int:
 
 
 def _compute(
-    p: Pass, domains: Sequence[Box | None], blocks: Sequence[tuple[Equation, Box]]
+    p: Pass,
+    domains: Sequence[Box | None],
+    blocks: Sequence[tuple[Equation, Box]],
+    by_blas: Collection[int],
 ) -> float:
     seconds = sum(RULES[e.name].work(e, b) for e, b in blocks) * ELEMENT
-    for root, domain in zip(p.roots, domains, strict=True):
+    for k, (root, domain) in enumerate(zip(p.roots, domains, strict=True)):
         if domain is None:
             continue
         if root.eqn is not None and root.eqn.name == "dot_general":
-            seconds += dot_seconds(root.domain, domain.shape)
+            speed = BLAS if k in by_blas else XLA
+            seconds += dot_seconds(root.domain, domain.shape, speed)
         else:
             seconds += _looked_at(root, domain) * ELEMENT
     for eqn, box in blocks:
         if eqn.name == "dot_general":
             inner = _contracted(eqn)
             seconds += dot_seconds(
-                (*eqn.outputs[0].shape, *inner), (*box.shape, *inner)
+                (*eqn.outputs[0].shape, *inner), (*box.shape, *inner), XLA
             )
     return seconds
 
@@ -416,15 +453,15 @@ def _contracted(eqn: Equation) -> tuple[int, ...]:
     return () if isinstance(atom, Literal) else tuple(atom.shape[d] for d in left)
 
 
-def dot_seconds(whole: Sequence[int], part: Sequence[int]) -> float:
+def dot_seconds(whole: Sequence[int], part: Sequence[int], speed: Speed) -> float:
     """Return the modelled seconds of a part of a product."""
-    speed = FLOPS
+    flops = speed.flops
     for n, k in zip(whole, part, strict=True):
-        for side, power in DOT_SIDES:
+        for side, power in speed.sides:
             best = min(n, side)
             if k < best:
-                speed *= max(k / best, 0.005) ** power
-    return 2 * prod(part) / speed
+                flops *= max(k / best, 0.02) ** power
+    return 2 * prod(part) / flops
 
 
 def temporaries(s: Survey, p: Pass) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from jask.plan.blas import is_by_blas
-from jask.plan.cost import READ, STEP, dot_seconds, fullness
+from jask.plan.cost import BLAS, READ, STEP, XLA, dot_seconds, fullness
 from jask.plan.footprint import Footprint, Sides
 from jask.plan.ir import Limits, Pass, Place, Root
 from jask.trace.ir import Var
@@ -51,7 +51,8 @@ class Floors:
         full = fullness(self._grid, tile)
         seconds, memory = 0.0, 0
         for root in self._products:
-            seconds += dot_seconds(root.domain, [lengths[a] for a in root.axes])
+            speed = BLAS if is_by_blas(root) else XLA
+            seconds += dot_seconds(root.domain, [lengths[a] for a in root.axes], speed)
         seconds = prod(counts) * (STEP / self._workers + seconds * prod(full))
         for sides, itemsize, disk in self._loads:
             nbytes = itemsize * _size(sides, lengths)

@@ -101,7 +101,7 @@ class _Search:
             score, tile = self.descend(start)
             if score < best[0]:
                 best = (score, tile)
-        if not self.limits.forced and any(map(_is_by_blas, self.p.roots)):
+        if not self.limits.forced and any(map(_is_large_by_blas, self.p.roots)):
             best = min(self.counted(*best), self.counted(*self.kept_still()))
         score, tile = self.evened(*best)
         _, cost, order = self.seen[tile]
@@ -159,7 +159,7 @@ class _Search:
 
     def kept_still(self) -> tuple[float, tuple[int, ...]]:
         """Return a tile of a product whose sums take half of the memory."""
-        root = next(filter(_is_by_blas, self.p.roots))
+        root = next(filter(_is_large_by_blas, self.p.roots))
         kept = {root.axes[d] for d in root.kept}
         elements = self.memory // 2 // root.outputs[0].dtype.itemsize
         side = max(1, int(elements ** (1 / max(1, len(kept)))))
@@ -302,7 +302,7 @@ def _power(n: int, whole: int) -> int:
     return n if n >= whole else 1 << max(0, n.bit_length() - 1)
 
 
-def _is_by_blas(root: Root) -> bool:
+def _is_large_by_blas(root: Root) -> bool:
     return is_by_blas(root) and is_product(root)
 
 

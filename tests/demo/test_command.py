@@ -84,3 +84,21 @@ def test_a_stopped_demo_leaves_nothing_behind(tmp_path: Path, name: str):
     assert process.returncode == 130, error
     assert "stopped" in error
     assert not list(tmp_path.iterdir())
+
+
+def test_without_the_extra_the_demo_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    assert main(["demo", "--size", "1MB"]) == 2
+    assert 'pip install "jask[demo]"' in capsys.readouterr().err
+
+
+def test_help_needs_no_extra():
+    blocked = "import sys; sys.modules['tqdm'] = sys.modules['sklearn'] = None;"
+    code = f"{blocked} from jask.__main__ import main; main(['--help'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "demo" in done.stdout

@@ -18,6 +18,7 @@ from jask.plan.cost import (
     write_seconds,
 )
 from jask.plan.cut import make_root
+from jask.trace.graph import Source
 from tests.plan.pieces import pieces
 from tests.plan.programs import source
 
@@ -124,3 +125,16 @@ def test_the_carries_of_a_scan_are_held_for_every_open_line():
     assert interleaved - lines == 3 * carry
     both = price(s, (1, 0), p, 2).memory
     assert both == 2 * (2 * block + s.temp) + 6 * carry
+
+
+@pytest.mark.parametrize("sides", [(500, 500, 250), (125, 250, 500), (512, 64, 512)])
+def test_a_leaf_in_two_roles_is_read_for_both(sides: tuple[int, int, int]):
+    """In the middle of a grid the row and the column of `x @ x` would be one block."""
+
+    def reads(*files: Source) -> int:
+        found = pieces(lambda *a: jnp.matmul(a[0], a[-1]), *files)
+        p = found.tiled(sides)
+        return price(survey(p, sides, found.places), (0, 1, 2), p, 1).reads
+
+    square = source((4000, 4000))
+    assert reads(square) == reads(square, source((4000, 4000)))
