@@ -1,7 +1,8 @@
 """Stores whose elements are chosen from another store by indices.
 
 1. The indices are computed from what is in memory, by one kernel.
-2. A box is read slice by slice: each index vector names a box of the operand.
+2. A box is read slice by slice: each index vector names a box of the operand. Of a
+   dynamic_slice it is one box, moved.
 
 What lies out of bounds is clamped or filled, as the gather says.
 """
@@ -11,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jask.execute.blocks import aligned_empty
@@ -33,7 +35,7 @@ class PreparedPick:
         self._kernel: Any = None
 
     def indices(self, operands: Sequence[Array]) -> Array:
-        """Return the indices, as the gather takes them."""
+        """Return the indices, as the gather takes them; or the starts of a slice."""
         with jax.enable_x64(True):  # noqa: FBT003 (JAX's own signature)
             if self._kernel is None:
                 COUNTERS.compiles += 1
@@ -41,9 +43,12 @@ class PreparedPick:
                 self._kernel = run.lower(*operands).compile()
             return np.asarray(self._kernel(*operands))
 
-    def store(self, source: Any, operands: Sequence[Array]) -> "PickedStore":
+    def store(
+        self, source: Any, operands: Sequence[Array]
+    ) -> "PickedStore | SlicedStore":
         """Return the store of the elements."""
-        return PickedStore(self.pick, source, self.indices(operands))
+        made = SlicedStore if self.pick.eqn.name == "dynamic_slice" else PickedStore
+        return made(self.pick, source, self.indices(operands))
 
 
 def _indices(pick: Pick, *operands: Any) -> Any:
@@ -56,7 +61,33 @@ def _indices(pick: Pick, *operands: Any) -> Any:
         made = eqn.primitive.bind(*map(read, eqn.inputs), **eqn.params)
         results = made if eqn.primitive.multiple_results else [made]
         env.update(zip(eqn.outputs, results, strict=True))
-    return read(pick.gather.inputs[1])
+    if pick.eqn.name == "gather":
+        return read(pick.eqn.inputs[1])
+    return jnp.stack([jnp.asarray(read(a), np.int64) for a in pick.eqn.inputs[1:]])
+
+
+class SlicedStore:
+    """A box of another store, read where it is asked for."""
+
+    on_disk = True
+
+    def __init__(self, pick: Pick, source: Any, starts: Array) -> None:
+        self._source = source
+        self.shape, self.dtype = pick.leaf.shape, pick.leaf.dtype
+        rest = np.subtract(source.shape, self.shape)
+        self._starts: list[int] = np.clip(starts, 0, rest).tolist()
+
+    def read(self, box: Box, buffer: Array) -> None:
+        """Fill the buffer."""
+        self._source.read(self._moved(box), buffer)
+
+    def prefetch(self, box: Box) -> None:
+        """Hint at a box."""
+        self._source.prefetch(self._moved(box))
+
+    def _moved(self, box: Box) -> Box:
+        moved = zip(box.intervals, self._starts, strict=True)
+        return Box.of((first + k, last + k) for (first, last), k in moved)
 
 
 class PickedStore:
@@ -66,11 +97,11 @@ class PickedStore:
 
     def __init__(self, pick: Pick, source: Any, indices: Array) -> None:
         self._source = source
-        self._axes = GatherAxes.of(pick.gather)
-        self._gather = pick.gather
+        self._axes = GatherAxes.of(pick.eqn)
+        self._gather = pick.eqn
         self.shape, self.dtype = pick.leaf.shape, pick.leaf.dtype
         self._indices = indices.astype(np.int64)
-        if pick.gather.params["mode"] != MODE.FILL_OR_DROP:
+        if pick.eqn.params["mode"] != MODE.FILL_OR_DROP:
             lengths = [source.shape[d] for d in self._axes.indexed]
             last = np.asarray(lengths, np.int64) - 1
             self._indices = np.clip(self._indices, 0, last)

@@ -1,15 +1,16 @@
-"""Rows that are read one by one: gathers from a file by indices known before a pass.
+"""Rows that are read one by one: what is chosen from a file by indices known in time.
 
 `x[i]` with a short list of rows of a long file need not read the file. Where the
 indices come from what is in memory, and reading slice by slice costs less than one
 reading of the operand, the result of the gather becomes a leaf of its own: a file whose
-rows are the slices. The indices are computed when the evaluation starts.
+rows are the slices. So does that of a `dynamic_slice`, a box of the file. The indices
+are computed when the evaluation starts.
 
 So a batch of random rows costs what its rows cost, in an expression, in a lifted
 function and under `jax.jit` alike, and other indices need no other plan.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from jask.geometry.box import Box
@@ -18,6 +19,8 @@ from jask.plan.ir import Place
 from jask.rules._table import RULES, Reduction
 from jask.trace.build import drop_dead
 from jask.trace.ir import Atom, Equation, Literal, Pick, Program, Var
+
+CHOICES = frozenset({"gather", "dynamic_slice"})
 
 SLICE = 3e-5
 """Seconds for each slice besides reading it."""
@@ -30,11 +33,11 @@ HELD = 4
 
 
 def pick_rows(program: Program, places: Mapping[Var, Place], memory: int) -> None:
-    """Make leaves of gathers that read little, in place."""
+    """Make leaves of gathers and slices that read little, in place."""
     most = memory // INDICES
     for eqn in list(program.equations):
-        if eqn.name == "gather" and _pays(eqn, places, memory):
-            steps = _steps(eqn.inputs[1], places, most)
+        if eqn.name in CHOICES and _pays(eqn, places, memory):
+            steps = _steps(eqn.inputs[1:], places, most)
             found = None if steps is None else _pick(eqn, *steps)
             if found is not None and found.nbytes <= most:
                 most -= found.nbytes
@@ -51,13 +54,15 @@ def _pays(eqn: Equation, places: Mapping[Var, Place], memory: int) -> bool:
 
     A walk reads it once for each tile of the result.
     """
-    operand, indices = eqn.inputs
-    rule = RULES["gather"]
+    operand, indices = eqn.inputs[:2]
     if not isinstance(operand, Var) or operand.producer or places[operand] != "disk":
         return False
-    if not isinstance(rule, Reduction) or not rule.can_fold(eqn):
-        return False
     if any(0 in a.shape for a in (*eqn.inputs, *eqn.outputs)):
+        return False
+    if eqn.name == "dynamic_slice":
+        return eqn.outputs[0].size < operand.size
+    rule = RULES["gather"]
+    if not isinstance(rule, Reduction) or not rule.can_fold(eqn):
         return False
     box = Box.whole(tuple(eqn.params["slice_sizes"]))
     count, length = runs(box, operand.shape, operand.dtype.itemsize)
@@ -80,7 +85,7 @@ def _whole(operand: Var, slices: Box) -> int:
 
 
 def _steps(
-    indices: Atom, places: Mapping[Var, Place], most: int
+    indices: Sequence[Atom], places: Mapping[Var, Place], most: int
 ) -> tuple[list[Equation], list[Var]] | None:
     """Return what computes the indices and from which leaves.
 
@@ -88,7 +93,7 @@ def _steps(
     """
     equations: dict[Equation, None] = {}
     leaves: dict[Var, None] = {}
-    stack = [indices]
+    stack = [*indices]
     while stack:
         atom = stack.pop()
         if isinstance(atom, Literal):

@@ -104,16 +104,16 @@ class Equation:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pick:
-    """A leaf whose elements are chosen from another leaf by a gather."""
+    """A leaf whose elements are chosen from another leaf by indices."""
 
     leaf: Var
-    """The result of the gather, now a leaf of the program."""
+    """What was chosen, now a leaf of the program."""
 
     source: Var
     """The leaf that it chooses from."""
 
-    gather: Equation
-    """Which elements."""
+    eqn: Equation
+    """Which elements: a `gather` or a `dynamic_slice`; indices follow the operand."""
 
     steps: tuple[Equation, ...]
     """What computes the indices, in order."""

@@ -1,6 +1,7 @@
 """Rows read one by one: NumPy's elements, and no more bytes than they have."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import jax.numpy as jax_numpy
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from jax import lax
 
 import jask
 import jask.numpy as jnp
@@ -65,10 +67,37 @@ def test_any_box_holds_the_chosen_elements(name: str, data: st.DataObject) -> No
         whole = GATHERS[name](jax_numpy.asarray(X), I, J)
     whole = np.asarray(whole)
     if whole.shape != store.shape:  # the gather's own order of axes
-        gather = pick.gather
+        gather = pick.eqn
         indices = ready.indices(operands)
         with jax.enable_x64(True):
             whole = np.asarray(gather.primitive.bind(X, indices, **gather.params))
+    assert_same(got, whole[box.slices])
+
+
+@settings(max_examples=20)
+@given(data=st.data())
+@pytest.mark.parametrize("start", [(0, 0, 0), (2, 1, 3), (-1, 9, 2), (-9, -2, 0)])
+def test_any_box_of_a_slice_is_read_where_it_starts(
+    start: tuple[int, int, int], data: st.DataObject
+) -> None:
+    """Where it does not fit it is moved, as XLA does it."""
+    sizes = tuple(data.draw(st.integers(1, n)) for n in X.shape)
+
+    def cut(x: Any, *at: Any) -> Any:
+        return lax.dynamic_slice(x, at, sizes)
+
+    program = program_for(cut, X, *(np.array(k) for k in start))
+    (eqn,) = (e for e in program.equations if e.name == "dynamic_slice")
+    x, *operands = program.leaves
+    steps = tuple(e for e in program.equations[: eqn.number])
+    pick = Pick(eqn.outputs[0], x, eqn, steps, tuple(operands))
+    store = PreparedPick(pick).store(MemoryStore(X), [np.array(k) for k in start])
+    box = data.draw(boxes(store.shape))
+    got = np.full(box.shape, 7, store.dtype)
+    store.prefetch(box)
+    store.read(box, got)
+    with jax.enable_x64(True):
+        whole = np.asarray(cut(jax_numpy.asarray(X), *map(np.int64, start)))
     assert_same(got, whole[box.slices])
 
 
@@ -129,3 +158,21 @@ def test_gradients_through_a_batch_are_those_of_jax(long_file: Path) -> None:
     part = np.repeat(np.arange(8.0)[:, None], WIDTH, 1)
     # float32 sums, added up in another order
     np.testing.assert_allclose(got, 2 * part.T @ (part @ np.ones(WIDTH)), rtol=1e-6)
+
+
+def test_a_slice_from_a_start_in_memory_reads_itself(long_file: Path) -> None:
+    x = jask.DiskArray(long_file, (LENGTH, WIDTH), "f4")
+    batch = jask.lift(lambda x, i: lax.dynamic_slice_in_dim(x, i, 1001))
+    one = jax.jit(lambda x, i: jask.materialize(x[i]))
+    with jask.config(memory_budget=2 * 10**6):
+        np.asarray(batch(x, 0)), np.asarray(one(x, 0))
+        before = COUNTERS.snapshot()
+        firsts = {0: 0, 3000: 3000, -2000: LENGTH - 2000, LENGTH: LENGTH - 1001}
+        for start, first in firsts.items():
+            got, read = read_by(partial(lambda at: np.asarray(batch(x, at)), start))
+            np.testing.assert_array_equal(got, x.to_memmap()[first : first + 1001])
+            assert read == 1001 * WIDTH * 4
+        got, read = read_by(lambda: np.asarray(one(x, -1000)))
+        np.testing.assert_array_equal(got, x.to_memmap()[-1000])
+        assert read == WIDTH * 4
+        assert COUNTERS.snapshot()["plans"] == before["plans"]

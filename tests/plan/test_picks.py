@@ -6,6 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 from jask.plan.picks import pick_rows
 from jask.trace.check import check
@@ -54,6 +55,28 @@ def test_few_rows_of_a_long_file_are_picked() -> None:
 )
 def test_picks_of_other_forms(function: Callable[..., Any]) -> None:
     assert len(chosen(function, LONG, (10,)).picks) == 1
+
+
+def test_a_slice_whose_start_is_in_memory_is_picked() -> None:
+    for function in (
+        lambda x, i: jnp.sin(lax.dynamic_slice_in_dim(x, i, 100)),
+        lambda x, i: jnp.sin(lax.dynamic_slice(x, (3, i + 1), (50, 20))),
+        lambda x, i: jnp.sin(x[i]),
+    ):
+        for shape in (LONG, SHORT):
+            (pick,) = chosen(function, shape, ()).picks
+            assert pick.eqn.name == "dynamic_slice"
+            assert pick.nbytes < 200
+
+
+def test_a_slice_is_not_picked_of_what_is_computed_or_from_a_start_in_the_file() -> (
+    None
+):
+    for function in (
+        lambda x, i: lax.dynamic_slice_in_dim(jnp.sin(x), i, 9),
+        lambda x, i: lax.dynamic_slice_in_dim(x, x[0, 0].astype(int) + i, 9),
+    ):
+        assert not chosen(function, LONG, ()).picks
 
 
 @pytest.mark.parametrize(
