@@ -6,6 +6,7 @@
 3. `recipe.errors` says how much two correct runs may differ, per result.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -154,7 +155,9 @@ def _type_of(step: Step, known: Sequence[Value]) -> Value | None:
     row = ROWS[step.row]
     operands = [known[i] for i in step.operands]
     avals = [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in operands]
-    out = jax.eval_shape(lambda *xs: row.apply(jnp, step.params, *xs), *avals)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Explicitly requested dtype")
+        out = jax.eval_shape(lambda *xs: row.apply(jnp, step.params, *xs), *avals)
     bound, error, roundings = row.spread(step.params, *operands)
     value = Value(tuple(out.shape), out.dtype, bound)
     if prod(value.shape) > MOST_ELEMENTS or len(value.shape) > 5 or bound > LARGEST:

@@ -47,7 +47,7 @@ CASES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "indices from disk": lambda xp, x, v: xp.sum(x[:, 0][v]),
     "counts": lambda xp, x, v: xp.bincount(v, length=60),
     "weighted counts": lambda xp, x, v: xp.zeros(60).at[v].add(0.5),
-    "largest of each": lambda xp, x, v: xp.full(60, -1).at[v].max(2 * v),
+    "largest of each": lambda xp, x, v: xp.full(60, -1, v.dtype).at[v].max(2 * v),
     "set by many": lambda xp, x, v: (
         xp.zeros(60).at[v].set(xp.arange(100_000, dtype=xp.float32))
     ),
