@@ -42,6 +42,9 @@ BYTES_A_CHARACTER = 110
 """Memory of an executable for each character of its program: 81 to 112, measured on
 programs of 1 to 64 operations."""
 
+FEW = 4096
+"""Elements of a quotient that cost nothing to hold on their own."""
+
 LONGEST_LINE = 400
 """Characters of a line that count: a constant is written out in one line."""
 
@@ -321,9 +324,20 @@ def emitted(
     """Return the results of an equation, the so many-th of its kernel."""
     made = RULES[eqn.name].emit(eqn, shape, need, numbers, operands)
     results = list(made) if isinstance(made, list | tuple) else [made]
-    if position % BARRIER_EVERY == BARRIER_EVERY - 1:
+    if position % BARRIER_EVERY == BARRIER_EVERY - 1 or _is_mean(eqn, results):
         return list(jax.lax.optimization_barrier(tuple(results)))
     return results
+
+
+def _is_mean(eqn: Equation, results: Sequence[Any]) -> bool:
+    """Return whether a few elements are divided by a constant, as for a mean.
+
+    XLA multiplies by the reciprocal, and LLVM joins that with a subtraction that
+    follows: 3 - 15 / 5 would not be zero.
+    """
+    if eqn.name != "div" or results[0].size > FEW:
+        return False
+    return isinstance(eqn.inputs[1], Literal)
 
 
 def _operands(

@@ -171,3 +171,13 @@ def test_derivatives_are_differences(f, rows, block, seed):
     scale = 1 + abs(mid) + abs(slope) + abs(curvature)
     assert slope == pytest.approx((high - low) / (2 * h), abs=1e-5 * scale)
     assert curvature == pytest.approx((high - 2 * mid + low) / h**2, abs=1e-4 * scale)
+
+
+@pytest.mark.parametrize("block", [8, 16, 24, 1 << 20])
+@pytest.mark.parametrize("function", [dnp.var, dnp.mean], ids=["var", "mean"])
+def test_equal_values_have_no_spread_at_any_block_size(function: Any, block: int):
+    """3 - 15 / 5 is zero: the mean is rounded before it is subtracted."""
+    x = jask.from_numpy(np.full(5, 3.0))
+    with jask.config(block_bytes=block):
+        slope = np.asarray(jask.grad(function)(x))
+    assert np.array_equal(slope, np.full(5, 0.2 if function is dnp.mean else 0.0))
