@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
 from jask.execute.kernel import compile_step
 from jask.execute.products import Product, blas_threads, products_of
@@ -210,6 +210,12 @@ def test_a_product_with_a_vector_may_be_made_in_parts(side: str) -> None:
 
 def threads() -> set[int]:
     return {i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"}
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_holds_the_limits() -> None:
+    """Another test's thread may be the one that set them last, and live still."""
+    OpenBLASController.clear_controlling_thread(force=True)
 
 
 @pytest.fixture
