@@ -9,10 +9,11 @@ from typing import Any
 import jax
 from jaxlib import xla_client
 
-__all__ = ["kernel_device", "worker_device"]
+__all__ = ["kernel_device", "processors", "worker_device"]
 
 
-def _processors() -> int:
+def processors() -> int:
+    """Return how many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -66,4 +67,4 @@ def worker_device(*, workers: int = 1, worker: int = 0) -> Any:
     """Return the device of `kernel_device`; None if that is JAX's own."""
     if jax.default_backend() != "cpu":
         return None
-    return _private_cpu(1, worker) if workers > 1 else _private_cpu(_processors(), 0)
+    return _private_cpu(1, worker) if workers > 1 else _private_cpu(processors(), 0)

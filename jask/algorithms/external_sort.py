@@ -20,7 +20,6 @@ Values that go alone, of NumPy's own types, are sorted in place: in a third of t
 and of the memory that positions and what is chosen by them take.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from jask._client import processors
 from jask.algorithms.order import order, rank, sort_values, words
 from jask.config import Settings
 from jask.execute.stages import Stage, add_stage
@@ -327,7 +327,7 @@ def sort_stage(stage: Stage) -> None:
 def _lanes(stage: Stage) -> int:
     """Return among how many workers lines are shared: each must hold one."""
     *outer, length = stage.eqn.inputs[0].shape
-    workers = stage.settings.workers or len(os.sched_getaffinity(0))
+    workers = stage.settings.workers or processors()
     most = min(workers, prod(outer))
     fitting = (
         n

@@ -8,7 +8,6 @@ BLAS has threads of its own: one for each of several workers, or else as many as
 are processors, as long as the pass runs.
 """
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -21,7 +20,8 @@ import jax
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from jask.plan.blas import blas_roots, is_by_blas, strip
+from jask._client import processors
+from jask.plan.blas import blas_roots, strip
 from jask.plan.ir import Pass, Root
 from jask.plan.lower import Head, Lowered, Record, Ref
 
@@ -194,9 +194,9 @@ def blas_threads(p: Pass) -> AbstractContextManager[Any]:
     number of threads is a setting of the process, for others one of each thread. Limits
     of another thread of the process stay as they are.
     """
-    if not any(map(is_by_blas, p.roots)):
+    if not blas_roots(p):
         return nullcontext()
-    threads = 1 if p.workers > 1 else len(os.sched_getaffinity(0))
+    threads = 1 if p.workers > 1 else processors()
     return _LIMITS.to(threads)
 
 

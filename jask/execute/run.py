@@ -7,7 +7,6 @@
    on any error they and the scratch files are removed.
 """
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from time import thread_time
 from typing import Any
 
 import jask.rules  # noqa: F401 (fills the rule table)
+from jask._client import processors
 from jask._jax import eagerly, forget_traces, kernel_device
 from jask.config import Settings, current
 from jask.errors import MemoryBudgetError
@@ -299,7 +299,7 @@ def check(nodes: Sequence[Node]) -> None:
 
 
 def _limits(settings: Settings) -> Limits:
-    workers = settings.workers or len(os.sched_getaffinity(0))
+    workers = settings.workers or processors()
     return Limits(
         memory=settings.memory_budget,
         block=settings.block_bytes or DEFAULT_BLOCK,

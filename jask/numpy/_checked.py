@@ -96,14 +96,18 @@ def _few_places(shape: tuple[int, ...], what: Any, axis: Any) -> tuple[int, ...]
     known = isinstance(what, np.ndarray) and what.dtype.kind in "iu"
     if not known or not 0 < what.size <= FEW or not shape:
         return None
-    if axis is not None and not (type(axis) is int and -len(shape) <= axis):
-        return None
-    if axis is not None and axis >= len(shape):
-        return None
-    length = prod(shape) if axis is None else shape[axis]
-    if what.min() < -length or what.max() >= length:
+    length = length_along(shape, axis)
+    if length is None or what.min() < -length or what.max() >= length:
         return None
     return tuple(sorted({int(i) % length for i in what.ravel()}))
+
+
+def length_along(shape: tuple[int, ...], axis: Any) -> int | None:
+    """Return the length of an axis, or of all of them in a row; None if it is none."""
+    if axis is None:
+        return prod(shape)
+    known = type(axis) is int and -len(shape) <= axis < len(shape)
+    return shape[axis] if known else None
 
 
 def _without(x: Any, *, places: tuple[int, ...], axis: int | None) -> Any:

@@ -6,7 +6,6 @@ many as the result is long. Where the places are known at the call, none are nee
 
 import functools
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import jax
@@ -14,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jask.numpy._checked import FEW
+from jask.numpy._checked import FEW, length_along
 from jask.numpy._table import Operand, call, shape_of
 
 type Insert = Callable[..., Any]
@@ -46,11 +45,8 @@ def _known_places(
     places = np.asarray(obj)
     if places.dtype.kind not in "iu" or places.ndim > 1 or not 0 < places.size <= FEW:
         return None
-    if axis is None:
-        length = prod(shape)
-    elif type(axis) is int and -len(shape) <= axis < len(shape):
-        length = shape[axis]
-    else:
+    length = length_along(shape, axis)
+    if length is None:
         return None
     counted = (int(i) + length * (i < 0) for i in places.ravel())
     return tuple(min(max(i, 0), length) for i in counted)

@@ -383,7 +383,7 @@ def is_product(root: Root) -> bool:
 def _packed(p: Pass, domains: Sequence[Box | None]) -> int:
     """Return the bytes of the slices of their operands that products have packed.
 
-    XLA does not count them: on a CPU its products are Eigen's.
+    Nobody counts them: on a CPU products are those of Eigen or BLAS.
     """
     total = 0
     for root, domain in zip(p.roots, domains, strict=True):

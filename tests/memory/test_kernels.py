@@ -1,9 +1,5 @@
 """The code of many kernels stays within the reserve."""
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,28 +7,12 @@ import pytest
 
 from jask.execute.ledger import RESERVE
 from tests.memory import kernels
+from tests.memory.process import measured
 
 
 def growth(what: str, folder: Path, budget: int, sides: Sequence[int]) -> int:
     """Run programs in a process of their own; return by how much its memory grew."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [
-            sys.executable,
-            kernels.__file__,
-            what,
-            str(folder),
-            str(budget),
-            *map(str, sides),
-        ],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return int(json.loads(done.stdout.splitlines()[-1]))
+    return int(measured(kernels.__file__, what, folder, budget, *sides))
 
 
 @pytest.mark.memory

@@ -1,15 +1,13 @@
 """Measured memory, in a process of its own, against the plan and the budget."""
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from jask.execute.ledger import RESERVE
 from tests.memory import child
+from tests.memory.process import measured
 
 BUDGET = 16 << 20
 FILE = 8 * (BUDGET + RESERVE)
@@ -28,17 +26,7 @@ def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.memory
 @pytest.mark.parametrize("family", child.FAMILIES)
 def test_peak_memory_stays_within_plan_and_budget(family: str, sparse: Path):
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, child.__file__, family, str(sparse), str(FILE), str(BUDGET)],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    figures = json.loads(done.stdout.splitlines()[-1])
+    figures = measured(child.__file__, family, sparse, FILE, BUDGET)
     assert figures["projected"] <= BUDGET
     assert figures["measured"] <= figures["projected"] + RESERVE, figures
     for written in sparse.parent.glob("out-*.npy"):

@@ -1,15 +1,13 @@
 """What many programs leave behind in a process is bounded, however many they are."""
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from jask.execute.heap import KEPT
 from tests.memory import programs
+from tests.memory.process import measured
 
 ROWS = 500_000
 COUNT = 60
@@ -26,22 +24,5 @@ def test_sixty_programs_leave_no_more_than_the_kept_plans_may_take(tmp_path: Pat
     path = tmp_path / "x.bin"
     path.touch()
     os.truncate(path, ROWS * programs.WIDTH * 4)
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [
-            sys.executable,
-            programs.__file__,
-            str(path),
-            str(ROWS),
-            str(COUNT),
-            str(CODE),
-        ],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    growth = json.loads(done.stdout.splitlines()[-1])
+    growth = measured(programs.__file__, path, ROWS, COUNT, CODE)
     assert growth <= CODE + KEPT + SLACK, growth
