@@ -1,8 +1,8 @@
 """The one file that touches JAX internals and experimental APIs.
 
-Every name the rest of jask needs from `jax.extend`, `jax.experimental` or
-`jax._src` is imported here and re-exported under a name of ours. When a JAX
-release moves or renames something, the fix belongs in this file.
+Every name the rest of jask needs from `jax.extend`, `jax.experimental`,
+`jax.interpreters` or `jax._src` is imported here and re-exported under a name of ours.
+When a JAX release moves or renames something, the fix belongs in this file.
 """
 
 import os
@@ -58,6 +58,7 @@ from jax.extend.core import (
     jaxpr_as_fun as as_function,
     primitives,
 )
+from jax.interpreters import ad, batching, mlir
 from jaxlib import xla_client
 from jaxlib.mlir.dialects import builtin as _builtin, mhlo as _mhlo
 
@@ -80,11 +81,13 @@ __all__ = [
     "Primitive",
     "ShapedArray",
     "Zero",
+    "ad",
     "as_function",
     "as_keys",
     "aval_method",
     "aval_property",
     "backends_started",
+    "batching",
     "calls_python",
     "constants_inside",
     "copies_of",
@@ -109,10 +112,10 @@ __all__ = [
     "is_put_asking",
     "is_scan_asking",
     "kernel_device",
-    "keyed_gamma",
     "late_sum",
     "linearize_from_jvp",
     "lowered_once",
+    "mlir",
     "primitives",
     "register_hitype",
     "remat_p",
@@ -151,18 +154,6 @@ def gamma_of_key(numbers: Any, a: Any, *, log_space: bool, generator: str) -> An
     """Return one draw from a gamma distribution, by the numbers of its key."""
     key = prng.random_wrap(numbers, impl=prng.prngs[generator])
     return _samplers._gamma_one(key, a, log_space)
-
-
-keyed_gamma = Primitive("keyed_gamma")
-"""Draws from gamma distributions, each by a key of its own: our form, on numbers, of
-JAX's `random_gamma`."""
-
-
-def _keyed_gamma_type(keys: Any, a: Any, **_: Any) -> Any:  # noqa: ARG001 (it does not matter for the type)
-    return core.ShapedArray(a.shape, a.dtype)
-
-
-keyed_gamma.def_abstract_eval(_keyed_gamma_type)
 
 
 _OWN = f"{Path(__file__).parent}{os.sep}"

@@ -386,7 +386,7 @@ def _finish(
         part = rule.contribution(root.eqn, head.shape, head.key, numbers, operands)
         return list(rule.combine(root.eqn, carried, part))
     if root.kind == "scan":
-        block, carry = root.scan.step(root.eqn, carried, operands[0])
+        block, carry = root.scan.step(root.eqn, carried, operands)
         return [block, *carry]
     made = root.eqn.primitive.bind(
         *_whole(root.eqn.inputs, operands), **root.eqn.params

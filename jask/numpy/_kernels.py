@@ -150,19 +150,6 @@ def _thawed(entry: Any) -> Any:
     return slice(*entry) if isinstance(entry, tuple) else entry
 
 
-def cumulative(
-    x: Value, *, axis: int, dtype: Any, include_initial: bool, product: bool
-) -> Value:
-    """Return running sums or products, in the default integer for small integers."""
-    x = x.astype(dtype)
-    out = jnp.cumprod(x, axis=axis) if product else jnp.cumsum(x, axis=axis)
-    if include_initial:
-        shape = tuple(1 if k == axis else n for k, n in enumerate(x.shape))
-        first = jnp.full(shape, 1 if product else 0, dtype)
-        out = jnp.concatenate([first, out], axis=axis)
-    return out
-
-
 def argsort(
     x: Value, *, axis: int | None, descending: bool, dtype: Any = None
 ) -> Value:

@@ -5,6 +5,7 @@ and `lax` has a scan that streams, that is taken instead.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jask.numpy._cumulative import FUNCTIONS, running
 from jask.numpy._kernels import full_key
 
 type Value = Any
@@ -68,19 +70,22 @@ def accumulated(a: Value, *, model: Any, axis: int, dtype: Any) -> Value:
     """Return what combining gives up to each element."""
     made = _made(model, a) if dtype is None else np.dtype(dtype)
     truth = made == np.bool_
-    running = (_OF_TRUTHS if truth else _OF_NUMBERS).get(model.__name__)
-    if running is None or jnp.issubdtype(made, jnp.complexfloating):
+    table = _OF_TRUTHS if truth else _OF_NUMBERS
+    if jnp.issubdtype(made, jnp.complexfloating):
+        table = _OF_COMPLEX
+    scan = table.get(model.__name__)
+    if scan is None:
         return model.accumulate(a, axis=axis, dtype=dtype)
     if truth:
         a = a != jnp.zeros((), a.dtype)
-    found = running(a.astype(np.int8 if truth else made), axis)
+    found = scan(a.astype(np.int8 if truth else made), axis)
     return found.astype(made)
 
 
 def _logarithm_of_sums_2(a: Value, axis: int) -> Value:
     """Return `logaddexp2` of what goes before and the element."""
     scale = np.log(2.0)
-    return lax.cumlogsumexp(a * scale, axis) / scale
+    return running("logaddexp", a * scale, axis) / scale
 
 
 def _parity(a: Value, axis: int) -> Value:
@@ -92,12 +97,13 @@ def _parity(a: Value, axis: int) -> Value:
 
 
 _OF_NUMBERS: dict[str, Callable[[Value, int], Value]] = {
-    "logaddexp": lax.cumlogsumexp,
+    **{name: partial(running, name) for name in FUNCTIONS},
     "logaddexp2": _logarithm_of_sums_2,
-    "maximum": lax.cummax,
-    "minimum": lax.cummin,
 }
 """Scans in the place of the models' loops, of numbers that are not complex."""
+
+_OF_COMPLEX = {"multiply": _OF_NUMBERS["multiply"]}
+"""Scans of complex numbers: of them JAX has no other."""
 
 _OF_TRUTHS: dict[str, Callable[[Value, int], Value]] = {
     "logical_and": lax.cummin,

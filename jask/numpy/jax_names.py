@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from jask.numpy import (
     _checked,
+    _cumulative,
     _kernels,
     _lift,
     _places,
@@ -127,7 +128,7 @@ corrcoef = _lifted(jnp.corrcoef)
 correlate = _lifted(jnp.correlate)
 cov = _lifted(jnp.cov)
 cross = _lifted(jnp.cross)
-cumprod = _lifted(jnp.cumprod)
+cumprod = _lifted(_cumulative.cumprod)
 cumsum = _lifted(jnp.cumsum)
 deg2rad = _lifted(jnp.deg2rad)
 degrees = _lifted(jnp.degrees)
@@ -201,7 +202,7 @@ modf = _lifted(jnp.modf)
 nan_to_num = _lifted(jnp.nan_to_num)
 nanargmax = _indices(jnp.nanargmax)
 nanargmin = _indices(jnp.nanargmin)
-nancumprod = _lifted(jnp.nancumprod)
+nancumprod = _lifted(_cumulative.nancumprod)
 nancumsum = _lifted(jnp.nancumsum)
 nanmax = _lifted(jnp.nanmax)
 nanmean = _lifted(jnp.nanmean)

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jask.numpy import _kernels
+from jask.numpy import _cumulative, _kernels
 from jask.numpy._table import (
     Array,
     Axis,
@@ -273,7 +273,7 @@ def _running(
             raise ValueError(msg)
         target = as_dtype(dtype) if dtype is not None else summed_dtype(x)
         return call(
-            _kernels.cumulative,
+            _cumulative.cumulative,
             x,
             name=name,
             wide=is_wide(target),

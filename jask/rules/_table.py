@@ -224,9 +224,9 @@ class Scan(Rule):
         raise NotImplementedError
 
     def step(
-        self, eqn: Equation, carry: Sequence[Any], block: Any
+        self, eqn: Equation, carry: Sequence[Any], blocks: Sequence[Any]
     ) -> tuple[Any, Sequence[Any]]:
-        """Return the result block and the carry for the next block."""
+        """Return the result block and the carry for the next blocks of the operands."""
         raise NotImplementedError
 
 

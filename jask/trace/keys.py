@@ -18,6 +18,7 @@ import jax
 import numpy as np
 
 from jask import _jax
+from jask._primitives import keyed_gamma
 
 __all__ = ["IDENTITIES", "concerns_keys", "is_key", "numbers_of", "without_keys"]
 
@@ -119,7 +120,7 @@ def _gamma(eqn: Any, keys: Any, a: Any) -> Any:
     rest = np.shape(a)[ndim:]
     each = _each(ndim, lambda key: generator.split(key, rest))(keys)
     log = eqn.params["log_space"]
-    return _jax.keyed_gamma.bind(each, a, log_space=log, generator=generator.name)
+    return keyed_gamma.bind(each, a, log_space=log, generator=generator.name)
 
 
 def _generator(eqn: Any) -> tuple[Any, int]:

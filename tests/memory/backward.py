@@ -111,6 +111,12 @@ FAMILIES: dict[str, Callable[[Any], Any]] = {
     "back: cumulative sum": jax.grad(
         lambda x: jnp.sum(jnp.square(jnp.cumulative_sum(_rows(x), axis=0)))
     ),
+    "back: cumulative product": jax.grad(
+        lambda x: jnp.sum(jnp.square(jnp.cumulative_prod(_rows(x) + 1, axis=0)))
+    ),
+    "back: maxima so far": jax.grad(
+        lambda x: jnp.sum(jnp.square(jnp.maximum.accumulate(_rows(x), 0)))
+    ),
     "back: sort of rows": jax.grad(_sorted),
     "back: stencil": jax.grad(_bend),
     "back: products of rows": jax.grad(lambda x: jnp.sum(jnp.prod(_rows(x), axis=1))),

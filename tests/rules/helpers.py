@@ -240,16 +240,16 @@ def scan(eqn: Equation, out: Box, cuts: Sequence[int], *arrays: Array) -> Array:
     spans = list(pairwise(edges))
     if rule.reverse(eqn):
         spans.reverse()
-    (x,) = operands(eqn, arrays)
+    given = operands(eqn, arrays)
     pieces: list[Array] = []
     with jax.enable_x64(True):
         one = tuple(1 if d == axis else k for d, k in enumerate(out.shape))
         carry = rule.init_carry(eqn, one)
         for span in spans:
             part = Box.of(span if d == axis else s for d, s in enumerate(out.intervals))
-            block = np.asarray(x[part.slices])
+            blocks = [np.asarray(x[part.slices]) for x in given]
             step = jax.jit(lambda c, b: rule.step(eqn, c, b))
-            result, carry = step(carry, block)
+            result, carry = step(carry, blocks)
             assert all(c.shape == one for c in carry)
             pieces.append(np.asarray(result))
     if rule.reverse(eqn):

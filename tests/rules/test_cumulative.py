@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 from jax import lax
 
 import jask
+from jask._primitives import linear_recurrence
 from jask.geometry.box import Box
 from jask.rules._table import RULES, Scan
 from tests.rules.helpers import (
@@ -47,6 +48,23 @@ def test_running_results_are_the_same_whole_and_block_by_block(
     box = Box.of(spans)
     (wanted,) = whole(eqn, [x])
     same(scan(eqn, box, cuts, x), wanted[box.slices], rtol=eps, atol=eps)
+
+
+@settings(max_examples=8)
+@given(data=st.data(), shape=shapes(1, 3))
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_a_recurrence_is_the_same_whole_and_block_by_block(
+    data: st.DataObject, shape: tuple[int, ...], dtype: Any
+) -> None:
+    a, b = numbers(shape, dtype), numbers(shape, dtype, seed=1)
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    reverse = data.draw(st.booleans())
+    eqn = equation(lambda *x: linear_recurrence(*x, axis, reverse=reverse), a, b)
+    eps = 1e-5  # rounding, amplified by factors of up to about 2
+    check_map(eqn, data.draw(boxes(shape)), a, b, rtol=eps, atol=eps)
+    cuts = data.draw(st.lists(st.integers(0, shape[axis]), max_size=2))
+    (wanted,) = whole(eqn, [a, b])
+    same(scan(eqn, Box.whole(shape), cuts, a, b), wanted, rtol=eps, atol=eps)
 
 
 @pytest.mark.parametrize("name", ["cummax", "cummin"])

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from jask._jax import keyed_gamma, primitives
+from jask._jax import primitives
+from jask._primitives import keyed_gamma
 from jask.geometry.box import Box
 from jask.rules._table import RULES
 from jask.trace.ir import Equation, Var

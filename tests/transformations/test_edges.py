@@ -48,6 +48,16 @@ EDGES: dict[str, tuple[Any, np.ndarray[Any, Any]]] = {
         np.asarray([[0, 2], [0, 3]], F32),
     ),
     "cumprod with a zero": (lambda np, x: np.sum(np.cumprod(x, axis=1)), SIGNS),
+    "cumprod with infinity": (
+        lambda np, x: np.sum(np.cumprod(x, axis=1)),
+        np.asarray([[2, INF, 3], [INF, 0, 1]], F32),
+    ),
+    "ties of maxima so far": (lambda np, x: np.sum(np.maximum.accumulate(x, 1)), TIES),
+    "ties of minima so far": (lambda np, x: np.sum(np.minimum.accumulate(x)), TIES),
+    "logaddexp of -inf so far": (
+        lambda np, x: np.sum(np.logaddexp.accumulate(x, 1)),
+        np.asarray([[0, -INF, 1], [3, 1, -INF]], F32),
+    ),
     "power at 0": (lambda np, x: np.sum(np.pow(np.abs(x), F32(0.5)) * x), SIGNS),
     "clip at its bounds": (lambda np, x: np.sum(np.clip(x, F32(0), F32(2)) * x), TIES),
     "sign and floor": (lambda np, x: np.sum(np.sign(x) * x + np.floor(x)), SIGNS),
