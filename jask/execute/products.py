@@ -2,7 +2,8 @@
 
 The kernel of a pass that multiplies blocks is in two parts. XLA makes the rest of the
 step, and the operands that are not read as they are; then BLAS multiplies, and the
-product is added to the accumulator where it lies.
+product is added to the accumulator where it lies: a large one by BLAS itself, which
+needs no room for it.
 
 BLAS has threads of its own: one for each of several workers, or else as many as there
 are processors, as long as the pass runs.
@@ -21,7 +22,8 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from jask._client import processors
-from jask.plan.blas import blas_roots, strip
+from jask.execute.gemm import add_product, load
+from jask.plan.blas import blas_roots, room as room_of
 from jask.plan.ir import Pass, Root
 from jask.plan.lower import Head, Lowered, Record, Ref
 
@@ -77,8 +79,8 @@ class Product:
 
     @property
     def room(self) -> tuple[int, ...]:
-        """Shape of what is made at a time before it is added."""
-        return strip(self.domain[:-1], self.dtype.itemsize)
+        """Shape of what is made before it is added; of no size if it is in place."""
+        return room_of(self.domain[:-1], self.dtype.itemsize)
 
     def computed(self, operands: Sequence[Any]) -> list[Any]:
         """Return those of the operands that are computed."""
@@ -97,20 +99,17 @@ class Product:
         ]
 
     def add(self, operands: Sequence[Array], total: Array, room: Array) -> None:
-        """Add the product to a total; `room` takes a part of it."""
+        """Add the product to a total; `room` takes it, if that is of its size."""
         left, right = (
             x.T if turned else x
             for x, turned in zip(operands, self.turned, strict=True)
         )
+        if room.shape != total.shape:
+            add_product(left, right, total)
+            return
         with np.errstate(all="ignore"):  # XLA does not warn either
-            for start in range(0, len(total), len(room)):
-                rows = slice(start, start + len(room))
-                made, sums = room[: len(total[rows])], total[rows]
-                if left.ndim == 1:
-                    np.matmul(left, right[:, rows], out=made)
-                else:
-                    np.matmul(left[rows], right, out=made)
-                np.add(sums, made, out=sums)
+            np.matmul(left, right, out=room)
+            np.add(total, room, out=total)
 
 
 def products_of(p: Pass, low: Lowered) -> Mapping[int, Product]:
@@ -244,7 +243,8 @@ _LIMITS = _Limits()
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """Return what controls the libraries of this process; they are loaded by now."""
+    """Return what controls the libraries of this process."""
+    load()
     return ThreadpoolController()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from jask.plan.ir import Pass, Root
 from jask.trace.ir import Equation, Literal
 
-__all__ = ["blas_roots", "is_by_blas", "joins_in_place", "strip"]
+__all__ = ["blas_roots", "is_by_blas", "joins_in_place", "room"]
 
 NARROWEST = 32
 """Least side of a product that is worth a call of BLAS: XLA sums thin ones as fast."""
@@ -25,10 +25,7 @@ MATRIX = 2
 DTYPES = frozenset({np.dtype("float32"), np.dtype("float64")})
 
 ROOM = 8 << 20
-"""Bytes of a product that is made whole before it is added; of a larger one, `ROWS`."""
-
-ROWS = 512
-"""With fewer at a time BLAS loses speed."""
+"""Bytes of a product that is made before it is added; a larger one is made in place."""
 
 
 def blas_roots(p: Pass) -> frozenset[int]:
@@ -72,8 +69,9 @@ def _is_worth_it(domain: list[int]) -> bool:
     return large and min(domain) >= NARROWEST
 
 
-def strip(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Return the shape of the part of a product that is made at a time."""
-    if prod(shape) * itemsize <= ROOM:
-        return shape
-    return (min(ROWS, shape[0]), *shape[1:])
+def room(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Return the shape of what is made of a product of this shape before it is added.
+
+    NumPy's BLAS multiplies a small one; it knows `x.T @ x`, of which it computes half.
+    """
+    return shape if prod(shape) * itemsize <= ROOM else (0,)

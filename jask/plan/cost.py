@@ -12,7 +12,7 @@ from operator import mul
 
 from jask.geometry.box import Box
 from jask.plan.axes import pass_after
-from jask.plan.blas import blas_roots, joins_in_place, strip
+from jask.plan.blas import blas_roots, joins_in_place, room as room_of
 from jask.plan.footprint import Footprint
 from jask.plan.ir import MiB, Pass, Place, Root
 from jask.plan.lower import Load, spans_of
@@ -344,7 +344,7 @@ def _out_cost(
         accumulator = row * sum(t.itemsize for t in root.scan.carries(root.eqn))
     room, closed = accumulator, nbytes
     if by_blas:
-        room = prod(strip(box.shape, root.outputs[0].dtype.itemsize))
+        room = prod(room_of(box.shape, root.outputs[0].dtype.itemsize))
         room *= root.outputs[0].dtype.itemsize
         closed = 0 if joins_in_place(root) else nbytes
     return OutCost(root, nbytes, seconds, accumulator, room, closed, disk)

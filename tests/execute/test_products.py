@@ -194,14 +194,14 @@ def test_nan_and_infinity_come_through_without_a_warning(
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_a_product_with_a_vector_may_be_made_in_parts(side: str) -> None:
-    """Where it takes more than `ROOM` bytes; the parts here are a few places long."""
+def test_a_product_with_a_vector_may_be_added_in_place(side: str) -> None:
+    """As it is where it takes more than `ROOM` bytes."""
     x, v = normal(8, 20, dtype="float64"), normal(8, dtype="float64")
     left = side == "left"
     operands, turned = ((v, x), (False, False)) if left else ((x, v), (True, False))
     made = Product((None, None), turned, (20, 8), x.dtype, same=False, made=0)
     total = np.zeros(20)
-    made.add(operands, total, np.empty(6))
+    made.add(operands, total, np.empty(0))
     check(total, v[None], x)
 
 
