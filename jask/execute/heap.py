@@ -44,6 +44,12 @@ def _trim() -> Callable[[int], int]:
     return trim or (lambda _: 0)
 
 
+def give_back() -> None:
+    """Trim the heap now: after compiling something long, most of it is free again."""
+    _trim()(0)
+    HeapGuard.floor = anonymous_bytes()
+
+
 SLACK = 1 << 23
 """Bytes by which memory may grow beyond what a trim left, before the next one."""
 
@@ -77,8 +83,7 @@ class HeapGuard:
         Between two passes, and after the last one.
         """
         if anonymous_bytes() > HeapGuard.floor + KEPT:
-            _trim()(0)
-            HeapGuard.floor = anonymous_bytes()
+            give_back()
 
     def __enter__(self) -> "HeapGuard":
         """Return the guard."""

@@ -11,7 +11,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import jax
@@ -20,6 +20,8 @@ import numpy as np
 
 from jask._jax import constants_inside, copies_of, lowered_once
 from jask.config import unset
+from jask.errors import MemoryBudgetError
+from jask.execute.heap import give_back
 from jask.execute.products import Product, multiplied, products_of
 from jask.plan.ir import Pass, Root
 from jask.plan.lower import Head, Lowered, Record, Ref
@@ -44,6 +46,10 @@ programs of 1 to 64 operations."""
 
 FEW = 4096
 """Elements of a quotient that cost nothing to hold on their own."""
+
+LARGE_CODE = 1 << 21
+"""Bytes of an executable from which on the memory that compiling or loading it took,
+three to four times as much, is given back at once: it takes 0.1 s or more."""
 
 LONGEST_LINE = 400
 """Characters of a line that count: a constant is written out in one line."""
@@ -88,11 +94,17 @@ class Kernel:
             return self.call
         if worker not in self.copies:
             self.copies[worker] = self.copy(worker)
+            if worker and self.size >= LARGE_CODE:
+                give_back()
         return self.copies[worker]
 
 
-def compile_step(p: Pass, low: Lowered) -> Kernel:
-    """Compile the kernel of a lowered tile."""
+def compile_step(p: Pass, low: Lowered, most_code: float = inf) -> Kernel:
+    """Compile the kernel of a lowered tile.
+
+    Raises MemoryBudgetError, without compiling it, if it would take more than so many
+    bytes.
+    """
     products = products_of(p, low)
     if len(products) == len(low.heads) and not any(x.made for x in products.values()):
         step = multiplied(None, products)
@@ -111,7 +123,9 @@ def compile_step(p: Pass, low: Lowered) -> Kernel:
     # XLA copies a donated accumulator that it reads twice: small ones are left to it
     held = sum(prod(a.shape) * a.dtype.itemsize for x in carried for a in x)
     donate = (1, 2) if held > SMALL_CARRIED else (2,)
-    made = _compile(fn, specs, donate=donate, quick=quick, workers=p.workers)
+    made = _compile(
+        fn, specs, donate=donate, quick=quick, workers=p.workers, most_code=most_code
+    )
     return _with_products(made, products) if products else made
 
 
@@ -216,6 +230,7 @@ def _compile(
     donate: tuple[int, ...],
     quick: bool,
     workers: int = 1,
+    most_code: float = inf,
 ) -> Kernel:
     # a kernel is kept: its callbacks have the settings of the threads that run it
     with jax.enable_x64(True), unset(), warnings.catch_warnings():  # noqa: FBT003 (JAX's own signature)
@@ -224,6 +239,9 @@ def _compile(
             jitted = jax.jit(fn, donate_argnums=donate, keep_unused=True)
             lowered, calls = lowered_once(jitted, specs)
         text = lowered.as_text()
+        if (nbytes := _code_bytes(text)) > most_code:
+            msg = f"the code of a kernel would take {nbytes} bytes, over {most_code}."
+            raise MemoryBudgetError(msg)
         if calls:  # the text does not say which function
             return _compiled(lowered, text, quick=quick, workers=1)
         digest = hashlib.sha256(text.encode()).digest()
@@ -245,8 +263,16 @@ def _compiled(lowered: Any, text: str, *, quick: bool, workers: int) -> Kernel:
     analysis = compiled.memory_analysis()
     temp = int(getattr(analysis, "temp_size_in_bytes", 0))
     copy = copies_of(compiled) if workers > 1 else None
-    length = sum(min(len(line), LONGEST_LINE) for line in text.splitlines())
-    return Kernel(compiled, temp, copy, size=BYTES_A_CHARACTER * length)
+    made = Kernel(compiled, temp, copy, size=_code_bytes(text))
+    if made.size >= LARGE_CODE:
+        give_back()
+    return made
+
+
+def _code_bytes(text: str) -> int:
+    """Return about the bytes of an executable."""
+    lengths = (min(len(line), LONGEST_LINE) for line in text.splitlines())
+    return BYTES_A_CHARACTER * sum(lengths)
 
 
 class _Offsets:

@@ -7,6 +7,7 @@ planning and no compiling.
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,9 @@ class Step:
 
 class PreparedPass:
     """A pass with its kernels."""
+
+    most_code: float = inf
+    """Bytes of a kernel that is too long to be compiled."""
 
     def __init__(self, p: Pass) -> None:
         self.p = p
@@ -137,7 +141,7 @@ class PreparedPass:
         key = lowered.signature
         with self._lock, kernel_device(workers=self.p.workers):
             if key not in self._kernels:
-                kernel = compile_step(self.p, lowered)
+                kernel = compile_step(self.p, lowered, self.most_code)
                 self._kernels[key] = (kernel, lowered.heads)
             kernel, heads = self._kernels[key]
         jobs = tuple(self._job(h, index, lowered.domains[h.root]) for h in heads)
@@ -187,12 +191,20 @@ def _apart(root: Root) -> list[int]:
 
 
 class Prepared:
-    """A program with its plan and its kernels."""
+    """A program with its plan and its kernels.
 
-    def __init__(self, program: Program, plan: Plan) -> None:
+    Code should take no more than `room` bytes: a kernel of which each worker's copy
+    would not fit is run by one. MemoryBudgetError if XLA's temporaries do not fit, or,
+    where that is `strict`, a kernel.
+    """
+
+    def __init__(
+        self, program: Program, plan: Plan, room: float = inf, *, strict: bool = False
+    ) -> None:
         self.program = program
         self.passes = [
-            PreparedPass(p) if p.is_stage else _fitted(p, plan) for p in plan.passes
+            PreparedPass(p) if p.is_stage else _fitted(p, plan, room, strict=strict)
+            for p in plan.passes
         ]
         self.plan = replace(plan, passes=tuple(p.p for p in self.passes))
         self.picks = [PreparedPick(pick) for pick in program.picks]
@@ -209,17 +221,19 @@ def _may_call_back(eqn: Equation) -> bool:
     return opaque and calls_python(eqn.primitive, eqn.params)
 
 
-def _fitted(p: Pass, plan: Plan) -> PreparedPass:
+def _fitted(p: Pass, plan: Plan, room: float, *, strict: bool) -> PreparedPass:
     """Compile a tile; search again if XLA's real temporaries do not fit.
 
     What the search takes for temporaries only grows, and nothing is tried twice.
     """
     tried: set[tuple[Any, ...]] = set()
-    total = 0
-    memory = plan.limits.memory - plan.kept
+    total, limits = 0, plan.limits
+    memory = limits.memory - plan.kept
     for _ in range(REFITS):
         tried.add((p.tile, p.workers))
-        prepared = PreparedPass(p)
+        prepared = _compiled(p, room, strict=strict)
+        if prepared.p.workers < p.workers:
+            limits, p = replace(limits, workers=1), prepared.p
         temp = prepared.temporaries()
         looked = survey(p, p.tile, plan.places)
         work = looked.work
@@ -227,9 +241,10 @@ def _fitted(p: Pass, plan: Plan) -> PreparedPass:
         if total <= memory:
             prepared.p = replace(p, memory=total, temp_per_work=temp / max(1, work))
             return prepared
+        del prepared  # its kernel, before the next one is compiled
         found = max(p.temp_per_work or 0.0, (temp + 1) / max(1, work))
         p = replace(p, temp_per_work=found)
-        p = tiled(p, search(p, plan.places, plan.limits, memory))
+        p = tiled(p, search(p, plan.places, limits, memory))
         if (p.tile, p.workers) in tried:
             break
     msg = (
@@ -237,6 +252,20 @@ def _fitted(p: Pass, plan: Plan) -> PreparedPass:
         f"XLA's temporaries, over the {memory} bytes that the memory budget leaves."
     )
     raise MemoryBudgetError(msg, total + plan.kept)
+
+
+def _compiled(p: Pass, room: float, *, strict: bool) -> PreparedPass:
+    """Compile a tile in the middle: for one worker, if copies for all have no room."""
+    prepared = PreparedPass(p)
+    prepared.most_code = room / p.workers if strict or p.workers > 1 else inf
+    try:
+        prepared.temporaries()
+    except MemoryBudgetError:
+        if p.workers == 1:
+            raise
+        return _compiled(replace(p, workers=1), room, strict=strict)
+    prepared.most_code = inf  # tiles at the edge have much the same
+    return prepared
 
 
 __all__ = ["Prepared", "PreparedPass", "Step"]

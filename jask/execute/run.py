@@ -488,12 +488,17 @@ def _refused(budget: int, make: Callable[[int], object]) -> int | None:
 def _fit(
     program: Program, leaves: Sequence[Node], kinds: Sequence[bool], limits: Limits
 ) -> Prepared:
-    """Plan and compile; plan cautiously if XLA's temporaries turn out too large."""
+    """Plan and compile; plan cautiously if XLA's temporaries turn out too large.
+
+    Or if there is a kernel so long that its code alone takes what all may take.
+    """
     plan = _plan(program, leaves, kinds, limits)
+    room = KEEP_CODE + _aside(limits.memory)
     try:
-        return Prepared(program, plan)
+        return Prepared(program, plan, room, strict=True)
     except MemoryBudgetError:
-        return Prepared(program, _plan(program, leaves, kinds, limits, cautious=True))
+        plan = _plan(program, leaves, kinds, limits, cautious=True)
+        return Prepared(program, plan, room)
 
 
 def _plan(

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jax_numpy
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from jax import lax
 
 import jask
@@ -82,6 +82,7 @@ def test_any_box_of_a_slice_is_read_where_it_starts(
 ) -> None:
     """Where it does not fit it is moved, as XLA does it."""
     sizes = tuple(data.draw(st.integers(1, n)) for n in X.shape)
+    assume(sizes != X.shape)  # which is no slice any more
 
     def cut(x: Any, *at: Any) -> Any:
         return lax.dynamic_slice(x, at, sizes)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jask.errors import MemoryBudgetError
-from jask.execute import prepared as module
+from jask.execute import heap, kernel as kernel_module, prepared as module
 from jask.execute.kernel import Kernel, compile_step
 from jask.execute.prepared import Prepared, PreparedPass
 from jask.plan.ir import Limits
@@ -75,7 +75,7 @@ def test_temporaries_that_are_larger_than_guessed_make_smaller_tiles(
     monkeypatch: pytest.MonkeyPatch,
 ):
 
-    def greedy(p, low) -> Kernel:
+    def greedy(p, low, most_code) -> Kernel:
         """XLA takes ten times the bytes of the tile."""
         kernel = compile_step(p, low)
         return Kernel(kernel.call, 10 * sum(x.box.size * 4 for x in low.loads))
@@ -91,7 +91,7 @@ def test_temporaries_that_are_larger_than_guessed_make_smaller_tiles(
     monkeypatch.setattr(
         module,
         "compile_step",
-        lambda p, low: Kernel(compile_step(p, low).call, 1 << 19),
+        lambda p, low, most_code: Kernel(compile_step(p, low).call, 1 << 19),
     )
     with pytest.raises(MemoryBudgetError, match="XLA's temporaries"):
         Prepared(program, plan)
@@ -112,7 +112,7 @@ def test_no_tile_is_compiled_twice_to_make_temporaries_fit(
     """XLA takes little in large tiles, and too much in small ones."""
     tried: list[tuple[Any, ...]] = []
 
-    def fickle(p, low) -> Kernel:
+    def fickle(p, low, most_code) -> Kernel:
         tried.append((p.tile, p.workers))
         wide = p.tile[0] > 1 << 11
         return Kernel(compile_step(p, low).call, (1 << 17 if wide else 1 << 20))
@@ -146,3 +146,45 @@ def test_a_program_knows_whether_it_calls_back():
     for fn in (*calling, *others):
         plan, program = plan_of(call(fn, source((8, 4))), limits)
         assert Prepared(program, plan).calls_back == (fn in calling)
+
+
+def long_program() -> tuple[Any, Any]:
+    node: Any = source((1 << 20,))
+    for _ in range(20):
+        (node,) = call(lambda x: jnp.sin(x) * x, node)
+    return plan_of([node], Limits(memory=1 << 23, workers=2))
+
+
+def test_code_of_which_copies_have_no_room_is_run_by_one_worker():
+    plan, program = long_program()
+    assert plan.passes[0].workers == 2
+    size = Prepared(program, plan).passes[0].step(0).kernel.size
+    fitted = Prepared(program, plan, 1.5 * size, strict=True)
+    assert fitted.plan.passes[0].workers == 1
+    wide = Prepared(program, plan, 2.5 * size, strict=True)
+    assert wide.plan.passes[0].workers == 2
+
+
+def test_code_that_has_no_room_is_compiled_where_no_plan_has_less():
+    plan, program = long_program()
+    compiled = COUNTERS.compiles
+    with pytest.raises(MemoryBudgetError, match="code of a kernel"):
+        Prepared(program, plan, 1000, strict=True)
+    assert COUNTERS.compiles == compiled
+    assert Prepared(program, plan, 1000).plan.passes[0].workers == 1
+
+
+def test_the_heap_is_trimmed_after_compiling_something_long(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    trims: list[int] = []
+    monkeypatch.setattr(heap, "_trim", lambda: trims.append)
+    plan, program = long_program()
+    Prepared(program, plan)
+    assert not trims
+    monkeypatch.setattr(kernel_module, "LARGE_CODE", 1)
+    plan, program = plan_of(
+        call(lambda x: jnp.cos(x) + 3, source((1 << 16,))), Limits(memory=1 << 20)
+    )
+    Prepared(program, plan)
+    assert trims
