@@ -52,7 +52,7 @@ def _walked(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
         return s, s
 
     rows = jnp.moveaxis(a, axis, 0), jnp.moveaxis(b, axis, 0)
-    first = jnp.zeros_like(rows[1], shape=rows[1].shape[1:])
+    first = jnp.full(rows[1].shape[1:], -0.0, b.dtype)  # adding it changes no zero
     return jnp.moveaxis(lax.scan(step, first, rows, reverse=reverse)[1], 0, axis)
 
 

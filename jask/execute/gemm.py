@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["add_product", "load"]
+__all__ = ["add_product", "load_blas"]
 
 type Array = np.ndarray[Any, Any]
 
@@ -73,7 +73,7 @@ def _order(x: Array) -> tuple[bytes, Any]:
     return turned, ctypes.byref(ctypes.c_int(max(stride // size, line, 1)))
 
 
-def load() -> None:
+def load_blas() -> None:
     """Load SciPy's BLAS, if it is not: threads can be limited from then on."""
     for dtype in _ROUTINES:
         _routine(dtype)
@@ -86,13 +86,12 @@ def _routine(dtype: np.dtype[Any]) -> tuple[Callable[..., None], Any]:
 
     name, real = _ROUTINES[dtype]
     capsule = cython_blas.__pyx_capi__[name]
-    api = ctypes.pythonapi
-    api.PyCapsule_GetName.restype = ctypes.c_char_p
-    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
     text, number, array = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p
+    name_of = ctypes.PYFUNCTYPE(text, ctypes.py_object)
+    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, text)
+    name_in = name_of(("PyCapsule_GetName", ctypes.pythonapi))
+    pointer_in = pointer_of(("PyCapsule_GetPointer", ctypes.pythonapi))
+    address = pointer_in(capsule, name_in(capsule))
     kinds = (
         *(text, text, number, number, number),
         *(number, array, number, array, number),

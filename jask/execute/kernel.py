@@ -239,16 +239,17 @@ def _compile(
             jitted = jax.jit(fn, donate_argnums=donate, keep_unused=True)
             lowered, calls = lowered_once(jitted, specs)
         text = lowered.as_text()
-        if (nbytes := _code_bytes(text)) > most_code:
-            msg = f"the code of a kernel would take {nbytes} bytes, over {most_code}."
+        size = _code_bytes(text)
+        if size > most_code:
+            msg = f"the code of a kernel would take {size} bytes, over {most_code}."
             raise MemoryBudgetError(msg)
         if calls:  # the text does not say which function
-            return _compiled(lowered, text, quick=quick, workers=1)
+            return _compiled(lowered, size, quick=quick, workers=1)
         digest = hashlib.sha256(text.encode()).digest()
         key = (digest, quick, workers > 1, jax.config.jax_default_device)
         known = _alive.get(key)
         if known is None:
-            known = _compiled(lowered, text, quick=quick, workers=workers)
+            known = _compiled(lowered, size, quick=quick, workers=workers)
             _alive[key] = known
     return known
 
@@ -257,16 +258,15 @@ _alive: weakref.WeakValueDictionary[Any, Kernel] = weakref.WeakValueDictionary()
 """Kernels in use, by what they compute: passes that do the same share them."""
 
 
-def _compiled(lowered: Any, text: str, *, quick: bool, workers: int) -> Kernel:
+def _compiled(lowered: Any, size: int, *, quick: bool, workers: int) -> Kernel:
     COUNTERS.compiles += 1
     compiled = lowered.compile(_QUICK if quick else None)
     analysis = compiled.memory_analysis()
     temp = int(getattr(analysis, "temp_size_in_bytes", 0))
     copy = copies_of(compiled) if workers > 1 else None
-    made = Kernel(compiled, temp, copy, size=_code_bytes(text))
-    if made.size >= LARGE_CODE:
+    if size >= LARGE_CODE:
         give_back()
-    return made
+    return Kernel(compiled, temp, copy, size=size)
 
 
 def _code_bytes(text: str) -> int:

@@ -65,9 +65,6 @@ class Step:
 class PreparedPass:
     """A pass with its kernels."""
 
-    most_code: float = inf
-    """Bytes of a kernel that is too long to be compiled."""
-
     def __init__(self, p: Pass) -> None:
         self.p = p
         self._lock = threading.Lock()
@@ -122,26 +119,29 @@ class PreparedPass:
             i = i * len(values) + values.index(index[a])
         return i
 
-    def temporaries(self) -> int:
-        """Return XLA's temporary bytes in one step and what follows it."""
-        own = self.step(self.p.steps // 2).kernel.temp
+    def temporaries(self, most_code: float = inf) -> int:
+        """Return XLA's temporary bytes in one step and what follows it.
+
+        MemoryBudgetError if its kernel would take more than `most_code` bytes.
+        """
+        own = self.step(self.p.steps // 2, most_code).kernel.temp
         return own + sum(f.temporaries() for f in self.followers.values())
 
-    def step(self, i: int) -> Step:
+    def step(self, i: int, most_code: float = inf) -> Step:
         """Return step i, lowered and compiled at its first use."""
         known = self._steps.get(i)
         if known is None:
             index = self.index(i)
-            known = self._make(lower(self.p, index), index)
+            known = self._make(lower(self.p, index), index, most_code)
             if i < KEEP_STEPS:
                 self._steps[i] = known
         return known
 
-    def _make(self, lowered: Lowered, index: Sequence[int]) -> Step:
+    def _make(self, lowered: Lowered, index: Sequence[int], most_code: float) -> Step:
         key = lowered.signature
         with self._lock, kernel_device(workers=self.p.workers):
             if key not in self._kernels:
-                kernel = compile_step(self.p, lowered, self.most_code)
+                kernel = compile_step(self.p, lowered, most_code)
                 self._kernels[key] = (kernel, lowered.heads)
             kernel, heads = self._kernels[key]
         jobs = tuple(self._job(h, index, lowered.domains[h.root]) for h in heads)
@@ -230,10 +230,10 @@ def _fitted(p: Pass, plan: Plan, room: float, *, strict: bool) -> PreparedPass:
     total, limits = 0, plan.limits
     memory = limits.memory - plan.kept
     for _ in range(REFITS):
-        tried.add((p.tile, p.workers))
         prepared = _compiled(p, room, strict=strict)
         if prepared.p.workers < p.workers:
             limits, p = replace(limits, workers=1), prepared.p
+        tried.add((p.tile, p.workers))
         temp = prepared.temporaries()
         looked = survey(p, p.tile, plan.places)
         work = looked.work
@@ -257,14 +257,12 @@ def _fitted(p: Pass, plan: Plan, room: float, *, strict: bool) -> PreparedPass:
 def _compiled(p: Pass, room: float, *, strict: bool) -> PreparedPass:
     """Compile a tile in the middle: for one worker, if copies for all have no room."""
     prepared = PreparedPass(p)
-    prepared.most_code = room / p.workers if strict or p.workers > 1 else inf
     try:
-        prepared.temporaries()
+        prepared.temporaries(room / p.workers if strict or p.workers > 1 else inf)
     except MemoryBudgetError:
         if p.workers == 1:
             raise
         return _compiled(replace(p, workers=1), room, strict=strict)
-    prepared.most_code = inf  # tiles at the edge have much the same
     return prepared
 
 

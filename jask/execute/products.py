@@ -22,7 +22,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from jask._client import processors
-from jask.execute.gemm import add_product, load
+from jask.execute.gemm import add_product, load_blas
 from jask.plan.blas import blas_roots, room as room_of
 from jask.plan.ir import Pass, Root
 from jask.plan.lower import Head, Lowered, Record, Ref
@@ -244,7 +244,7 @@ _LIMITS = _Limits()
 @cache
 def _libraries() -> ThreadpoolController:
     """Return what controls the libraries of this process."""
-    load()
+    load_blas()
     return ThreadpoolController()
 
 

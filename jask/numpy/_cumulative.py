@@ -15,7 +15,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from jask._primitives import linear_recurrence, previous
@@ -53,17 +52,10 @@ def _moved(name: str, axis: int, primals: Any, tangents: Any) -> tuple[Value, Va
     before, function = previous(y, axis), FUNCTIONS[name][0]
     _, factor = jax.jvp(lambda b: function(b, x), (before,), (jnp.ones_like(x),))
     _, own = jax.jvp(lambda x: function(before, x), (x,), (dx,))
-    first = _first(x.shape, axis)
-    factor = jnp.where(first, jnp.zeros_like(x), factor)
-    own = jnp.where(first, dx, own)
+    follows = previous(jnp.ones(x.shape, bool), axis)  # False for the first
+    factor = jnp.where(follows, factor, jnp.zeros_like(x))
+    own = jnp.where(follows, own, dx)
     return y, linear_recurrence(factor, own, axis)
-
-
-def _first(shape: tuple[int, ...], axis: int) -> Value:
-    """Return which elements have none before them."""
-    rest = [(0, shape[axis] - 1 if k == axis else 0, 0) for k in range(len(shape))]
-    one = jnp.ones(tuple(1 if k == axis else n for k, n in enumerate(shape)), bool)
-    return lax.pad(one, np.False_, rest)
 
 
 @wraps(jnp.cumprod)
@@ -90,7 +82,7 @@ def _product(model: Any, a: Value, *, axis: int | None, **options: Any) -> Value
     a = a.astype(made.dtype)
     if axis is None or a.ndim == 0:
         a, axis = a.reshape(-1), 0
-    return _running("multiply", a, axis % a.ndim)
+    return running("multiply", a, axis % a.ndim)
 
 
 def cumulative(

@@ -1,4 +1,4 @@
-"""Which products of a pass NumPy's BLAS computes, and in what memory.
+"""Which products of a pass BLAS computes on a CPU, and in what memory.
 
 It is faster than XLA:CPU's own; `jask.execute.products` calls it. All steps of a pass
 do the same: an accumulator stays where it lies.

@@ -21,6 +21,7 @@ A: Any = np.asarray([[3.0, -1.0, 2.5, 0.0], [8.0, 5.0, NAN, -4.0]], np.float32)
 I = np.asarray([[3, 1, 12, 0, 7], [8, 5, 4, 6, 6]], np.int32)  # noqa: E741 (integers)
 B = I % 3 == 0
 NO_AXIS: Any = None
+LN2 = float(np.log(2))
 BITS = {"bitwise_and", "bitwise_or", "bitwise_xor"}
 
 
@@ -68,6 +69,17 @@ def test_accumulate_gives_what_the_model_gives(name: str, axis: int, stored: Any
     ours, model = getattr(jnp, name), getattr(real, name)
     for x in operands(name):
         same(ours.accumulate(stored(x), axis), model.accumulate(x, axis))
+
+
+@pytest.mark.parametrize(("name", "scale"), [("logaddexp", 1), ("logaddexp2", LN2)])
+def test_the_gradient_of_sums_that_begin_with_nothing(
+    name: str, scale: float, stored: Any
+):
+    """`jax.numpy`'s is NaN for the first element; JAX's cumlogsumexp has it right."""
+    x = np.asarray([-np.inf, 1, 2], np.float32)
+    model = lambda x: real.sum(jax.lax.cumlogsumexp(x * scale) / scale)
+    ours = lambda x: jnp.sum(getattr(jnp, name).accumulate(x))
+    same(jask.grad(ours)(stored(x)), jax.grad(model)(x))
 
 
 @pytest.mark.parametrize("name", BINARY)
