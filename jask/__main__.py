@@ -10,8 +10,6 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-import jax
-
 import jask
 from jask.config import current
 from jask.demo.command import add_options, run_demo
@@ -67,7 +65,7 @@ def _guarded(options: argparse.Namespace) -> int:
     except (DemoError, JaskError, OSError) as error:
         print(f"jask demo: {error}", file=sys.stderr)
         return 2
-    except (KeyboardInterrupt, jax.errors.JaxRuntimeError):
+    except BaseException:
         if not stop.asked:
             raise
         print("jask demo: stopped; its scratch files are removed", file=sys.stderr)
@@ -78,7 +76,8 @@ def _guarded(options: argparse.Namespace) -> int:
 class _Stop:
     """Turns Ctrl-C and SIGTERM into KeyboardInterrupt, and remembers it.
 
-    In a jitted call the interrupt reaches its caller as a JaxRuntimeError.
+    Its caller may get another error: where JAX calls Python it makes one of its own of
+    it, a JaxRuntimeError in a jitted call, a ValueError where it compares cache keys.
     """
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -86,6 +86,32 @@ def test_a_stopped_demo_leaves_nothing_behind(tmp_path: Path, name: str):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_stop_of_which_jax_makes_another_error_is_a_stop(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def stopped(_: object) -> None:
+        """As where JAX compares the keys of a cache."""
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt as error:
+            msg = "Cache keys should be comparable using __eq__."
+            raise ValueError(msg) from error
+
+    monkeypatch.setattr("jask.__main__.run_demo", stopped)
+    assert main(["demo"]) == 130
+    assert "stopped" in capsys.readouterr().err
+
+
+def test_an_error_without_a_stop_is_raised(monkeypatch: pytest.MonkeyPatch):
+    def broken(_: object) -> None:
+        msg = "a fault"
+        raise ValueError(msg)
+
+    monkeypatch.setattr("jask.__main__.run_demo", broken)
+    with pytest.raises(ValueError, match="a fault"):
+        main(["demo"])
+
+
 def test_without_the_extra_the_demo_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
