@@ -4,12 +4,14 @@
    (union-find over the whole program, once). So they do for what a product sums over,
    but where a leaf would then run along itself: `x @ x`.
 2. The domain axes of one root take distinct grid axes, or `x + x.T` would walk the
-   diagonal; axes of different roots with one label share a grid axis.
+   diagonal; axes of different roots with one label share a grid axis, unless one scan
+   walks it from its start and another one from its end.
 3. The followers of a root have a grid of their own: that of the root's result, with the
    tiles of the pass.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jask.plan.ir import Pass, Root
@@ -80,11 +82,10 @@ class Links:
 def make_pass(roots: Iterable[Root], links: Links) -> Pass:
     """Return a pass over these roots, with their axes laid on a common grid."""
     chosen = tuple(roots)
-    grid: list[int] = []
-    labels: list[Label | None] = []
+    grid: list[_Axis] = []
     for root in sorted(chosen, key=lambda r: -prod(r.domain)):
-        root.axes = _place(root.domain, links.of(root), grid, labels)
-    return Pass(roots=chosen, grid=tuple(grid))
+        root.axes = _place(root, links.of(root), grid)
+    return Pass(roots=chosen, grid=tuple(a.length for a in grid))
 
 
 def pass_after(p: Pass, root: Root) -> Pass:
@@ -105,27 +106,42 @@ def order_after(order: Iterable[int], root: Root) -> tuple[int, ...]:
     return tuple(mine.index(a) for a in order if a in mine)
 
 
+@dataclass(slots=True)
+class _Axis:
+    """An axis of a grid."""
+
+    label: Label | None
+    length: int
+
+    descending: bool | None
+    """Whether scans walk it from its end; None: none walks it."""
+
+    def serves(self, other: "_Axis") -> bool:
+        """Return whether a walk along it is one along the other axis."""
+        same = self.label is not None and self.label == other.label
+        either = None in {self.descending, other.descending}
+        way = either or self.descending == other.descending
+        return same and self.length == other.length and way
+
+
 def _place(
-    domain: Sequence[int],
-    names: Sequence[Label | None],
-    grid: list[int],
-    labels: list[Label | None],
+    root: Root, labels: Sequence[Label | None], grid: list[_Axis]
 ) -> tuple[int, ...]:
     axes: list[int] = []
-    for length, name in zip(domain, names, strict=True):
-        axis = next(
-            (
-                i
-                for i, other in enumerate(labels)
-                if name is not None
-                and other == name
-                and i not in axes
-                and grid[i] == length
-            ),
-            len(grid),
-        )
+    for d, (length, label) in enumerate(zip(root.domain, labels, strict=True)):
+        mine = _Axis(label, length, _descending(root, d))
+        found = (i for i, a in enumerate(grid) if i not in axes and a.serves(mine))
+        axis = next(found, len(grid))
         if axis == len(grid):
-            grid.append(length)
-            labels.append(name)
+            grid.append(mine)
+        elif mine.descending is not None:
+            grid[axis].descending = mine.descending
         axes.append(axis)
     return tuple(axes)
+
+
+def _descending(root: Root, d: int) -> bool | None:
+    """Return whether a root walks one of its axes from the end; None: either way."""
+    if root.kind != "scan" or root.eqn is None or root.scan.axis(root.eqn) != d:
+        return None
+    return root.scan.reverse(root.eqn)

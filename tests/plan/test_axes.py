@@ -1,6 +1,8 @@
 """Axes that run together share a grid axis; those of one root never do."""
 
 import jax.numpy as jnp
+import pytest
+from jax import lax
 
 from jask.plan.axes import make_pass
 from jask.plan.cut import make_root
@@ -74,3 +76,19 @@ def test_the_axes_of_a_product_are_kept_kept_and_reduced():
     p = make_pass([product], found.links)
     assert sorted(p.grid) == [5, 6, 7]
     assert [product.domain[d] for d in product.kept] == [6, 7]
+
+
+@pytest.mark.parametrize(
+    ("backwards", "grid"), [(False, [24, 40]), (True, [24, 40, 40])]
+)
+def test_scans_in_opposite_directions_walk_axes_of_their_own(
+    backwards: bool, grid: list[int]
+):
+    found = pieces(
+        lambda x: (lax.cumsum(x, 0), lax.cumprod(x, 0, reverse=backwards)), X
+    )
+    scans = [
+        make_root("scan", found.only(name).outputs, found.only(name), {})
+        for name in ("cumsum", "cumprod")
+    ]
+    assert sorted(make_pass(scans, found.links).grid) == grid

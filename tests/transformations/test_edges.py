@@ -48,6 +48,10 @@ EDGES: dict[str, tuple[Any, np.ndarray[Any, Any]]] = {
         np.asarray([[0, 2], [0, 3]], F32),
     ),
     "cumprod with a zero": (lambda np, x: np.sum(np.cumprod(x, axis=1)), SIGNS),
+    "cumprod of a vector with a zero": (
+        lambda np, x: np.sum(np.cumprod(x)),
+        np.asarray([3, 0, 2, 5], F32),
+    ),
     "cumprod with infinity": (
         lambda np, x: np.sum(np.cumprod(x, axis=1)),
         np.asarray([[2, INF, 3], [INF, 0, 1]], F32),
