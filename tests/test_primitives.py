@@ -17,7 +17,8 @@ A, B = RNG.normal(size=(2, 4, 3)).astype("f4")
 
 def loop(a: Any, b: Any, axis: int, reverse: bool) -> Any:
     order = range(a.shape[axis])
-    s, found = 0, {}
+    s: Any = 0
+    found: dict[int, Any] = {}
     for k in reversed(order) if reverse else order:
         s = jnp.take(a, k, axis) * s + jnp.take(b, k, axis)
         found[k] = s

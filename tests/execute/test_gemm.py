@@ -1,5 +1,6 @@
 """Products added in place: every way in which the operands can lie."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ RNG = np.random.default_rng(0)
 
 type Array = np.ndarray[Any, Any]
 
-WAYS = {
+WAYS: dict[str, Callable[[Array], Array]] = {
     "row-major": np.ascontiguousarray,
     "column-major": np.asfortranarray,
     "rows of a wider block": lambda x: np.pad(x, ((1, 2), (3, 1)))[1:-2, 3:-1],

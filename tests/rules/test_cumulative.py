@@ -59,7 +59,7 @@ def test_a_recurrence_is_the_same_whole_and_block_by_block(
     a, b = numbers(shape, dtype), numbers(shape, dtype, seed=1)
     axis = data.draw(st.integers(0, len(shape) - 1))
     reverse = data.draw(st.booleans())
-    eqn = equation(lambda *x: linear_recurrence(*x, axis, reverse=reverse), a, b)
+    eqn = equation(lambda a, b: linear_recurrence(a, b, axis, reverse=reverse), a, b)
     eps = 1e-5  # rounding, amplified by factors of up to about 2
     check_map(eqn, data.draw(boxes(shape)), a, b, rtol=eps, atol=eps)
     cuts = data.draw(st.lists(st.integers(0, shape[axis]), max_size=2))
