@@ -15,7 +15,13 @@ import numpy as np
 from jask._jax import calls_python, kernel_device
 from jask.errors import MemoryBudgetError
 from jask.execute.blocks import aligned_copy
-from jask.execute.kernel import Kernel, compile_close, compile_step, initial
+from jask.execute.kernel import (
+    LARGE_CODE,
+    Kernel,
+    compile_close,
+    compile_step,
+    initial,
+)
 from jask.execute.picked import PreparedPick
 from jask.geometry.box import Box
 from jask.plan.axes import pass_after
@@ -126,6 +132,11 @@ class PreparedPass:
         """
         own = self.step(self.p.steps // 2, most_code).kernel.temp
         return own + sum(f.temporaries() for f in self.followers.values())
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the kernel of a tile in the middle is large."""
+        return self.step(self.p.steps // 2).kernel.size >= LARGE_CODE
 
     def step(self, i: int, most_code: float = inf) -> Step:
         """Return step i, lowered and compiled at its first use."""
@@ -239,7 +250,13 @@ def _fitted(p: Pass, plan: Plan, room: float, *, strict: bool) -> PreparedPass:
         work = looked.work
         total = max(0, p.memory + (temp - temporaries(looked, p)) * p.workers)
         if total <= memory:
-            prepared.p = replace(p, memory=total, temp_per_work=temp / max(1, work))
+            overlaps = p.may_overlap and prepared.is_long
+            prepared.p = replace(
+                p,
+                memory=total,
+                temp_per_work=temp / max(1, work),
+                overlaps=overlaps,
+            )
             return prepared
         del prepared  # its kernel, before the next one is compiled
         found = max(p.temp_per_work or 0.0, (temp + 1) / max(1, work))

@@ -23,6 +23,8 @@ type Place = Literal["disk", "memory", "block"]
 
 MiB = 1 << 20
 DEFAULT_BLOCK = 4 * MiB
+MANY_TILES = 8
+"""With more tiles than that, a part of one is little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,12 @@ class Root:
         return Box.of(domain_box.intervals[d] for d in self.kept)
 
     @property
+    def may_overlap(self) -> bool:
+        """Whether a part of its domain that is seen in two tiles changes nothing."""
+        repeatable = self.kind == "reduce" and self.reduction.idempotent
+        return (self.kind == "map" or repeatable) and not self.followers
+
+    @property
     def label(self) -> str:
         """What it computes, for messages."""
         if self.eqn is None:
@@ -150,6 +158,9 @@ class Pass:
     order: tuple[int, ...] = ()
     """Grid axes from the outermost loop to the innermost."""
 
+    overlaps: bool = False
+    """Whether the last tile of an axis is as long as the others, and begins sooner."""
+
     workers: int = 1
     """Threads that share the steps."""
 
@@ -173,6 +184,16 @@ class Pass:
         """Tiles along each grid axis."""
         return tuple(
             max(1, -(-n // t)) for n, t in zip(self.grid, self.tile, strict=True)
+        )
+
+    @property
+    def may_overlap(self) -> bool:
+        """Whether the last tile, of many, can take a part of the one before it."""
+        cut_off = [(n, t) for n, t in zip(self.grid, self.tile, strict=True) if n % t]
+        return (
+            bool(cut_off)
+            and all(n > MANY_TILES * t for n, t in cut_off)
+            and all(r.may_overlap for r in self.roots)
         )
 
     @property

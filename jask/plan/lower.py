@@ -113,10 +113,11 @@ class Lowered:
 
 def spans_of(p: Pass, index: Sequence[int]) -> list[tuple[int, int]]:
     """Return the interval of each grid axis at a tile index."""
-    return [
-        (t * i, min(t * (i + 1), n))
-        for t, i, n in zip(p.tile, index, p.grid, strict=True)
-    ]
+    found = []
+    for t, i, n in zip(p.tile, index, p.grid, strict=True):
+        stop = min(t * (i + 1), n)
+        found.append((max(0, stop - t) if p.overlaps else t * i, stop))
+    return found
 
 
 def needed(

@@ -6,9 +6,9 @@
    down is taken, with more the first one, of those with the best prospects (`floor`).
 3. For each shape take the best order of the loops. What shapes need is worked out once,
    where it follows the sides (`footprint`); the shape that was found is lowered.
-4. Where tiles are cut off at the ends of several axes, take sides near the found ones
-   that divide the axes: each axis with a cut-off tile doubles the kernels, of which
-   each takes a tenth of a second to compile and a third of a megabyte.
+4. Where tiles are cut off at the ends of axes, take sides near the found ones that
+   divide the axes: each axis with a cut-off tile doubles the kernels, of which each
+   takes a tenth of a second to compile and a third of a megabyte, long ones far more.
 
 Greedy halving from the whole array gets stuck; several starts do not.
 """
@@ -49,7 +49,7 @@ LARGE_SIDE = 2048
 
 EVEN = 1.1
 """A tile may cost so many times the best one to be cut off nowhere, and more than that
-what compiling takes."""
+what compiling takes, for kernels beyond a second one."""
 
 COMPILING = 0.1
 """Seconds to compile a kernel."""
@@ -194,10 +194,9 @@ class _Search:
         if all(map(is_by_blas, self.p.roots)) and not self.p.equations:
             return score, tile  # nothing is compiled
         ragged = sum(n % t > 0 for t, n in zip(tile, self.p.grid, strict=True) if n)
-        if ragged > 1:
+        if ragged:
             even = tuple(_even(t, n) for t, n in zip(tile, self.p.grid, strict=True))
-            kernels = 2**ragged - 1
-            if self.score(even) <= EVEN * score + COMPILING * kernels:
+            if self.score(even) <= EVEN * score + COMPILING * (2**ragged - 2):
                 return self.score(even), even
         return score, tile
 

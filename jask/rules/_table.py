@@ -104,6 +104,8 @@ class Reduction(Rule):
     kind: ClassVar[Kind] = "reduce"
     copies: ClassVar[int] = 0
     """How many copies of its operand's block `partial` makes on the way."""
+    idempotent: ClassVar[bool] = False
+    """Whether parts of the domain may overlap."""
 
     def can_fold(self, eqn: Equation) -> bool:  # noqa: ARG002 (others look at it)
         """Return whether this equation can end a pass."""

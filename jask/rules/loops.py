@@ -381,6 +381,7 @@ class LoopCount(Reduction):
 
     kind: ClassVar[Kind] = "reduce"
     copies: ClassVar[int] = 4
+    idempotent: ClassVar[bool] = True
 
     def need(self, eqn: Equation, out: Box) -> Need:
         """Ask for everything."""

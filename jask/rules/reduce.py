@@ -7,7 +7,7 @@ before they are summed at all. max and min let NaN through. argmax and argmin ca
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -147,6 +147,8 @@ class Sum(Monoid):
 @dataclass(frozen=True)
 class Extreme(Monoid):
     """A maximum or minimum: NaN wins."""
+
+    idempotent: ClassVar[bool] = True
 
     def emit(
         self,

@@ -41,6 +41,36 @@ def test_interior_tiles_share_a_kernel_and_edges_have_their_own():
     assert steps[6].kernel is not steps[0].kernel
 
 
+LONG = source((1009,))
+
+
+@pytest.mark.parametrize("fn", [jnp.sin, jnp.max], ids=["map", "fold"])
+def test_where_the_kernel_is_long_the_last_tile_overlaps_the_one_before(
+    monkeypatch: pytest.MonkeyPatch, fn: Any
+):
+    plan, program = plan_of(
+        call(fn, LONG), Limits(memory=10**6, block=256, forced=True)
+    )
+    monkeypatch.setattr(module, "LARGE_CODE", 0)
+    before = COUNTERS.compiles
+    (p,) = Prepared(program, plan).passes
+    domains = [p.step(i).jobs[0].domain for i in range(p.p.steps)]
+    assert COUNTERS.compiles - before <= 1
+    assert {d.size for d in domains} == {64}
+    assert [d.intervals for d in domains[-2:]] == [((896, 960),), ((945, 1009),)]
+
+
+@pytest.mark.parametrize("fn", [jnp.sum, jnp.cumsum], ids=["fold", "scan"])
+def test_what_is_added_up_does_not_overlap(monkeypatch: pytest.MonkeyPatch, fn: Any):
+    plan, program = plan_of(
+        call(fn, LONG), Limits(memory=10**6, block=256, forced=True)
+    )
+    monkeypatch.setattr(module, "LARGE_CODE", 0)
+    (p,) = Prepared(program, plan).passes
+    assert not p.p.overlaps
+    assert p.step(p.p.steps - 1).jobs[0].domain.size == 1009 - 15 * 64
+
+
 def test_a_step_is_lowered_once_up_to_a_limit(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "KEEP_STEPS", 2)
     p = ready(lambda x: x + 1, (10, 30))

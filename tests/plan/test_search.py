@@ -17,8 +17,8 @@ def found_for(made: Pieces, limits: Limits):
     return p, search(p, made.places, limits, limits.memory)
 
 
-def is_power_or_whole(side: int, whole: int) -> bool:
-    return side == whole or side & (side - 1) == 0
+def is_power_or_share(side: int, whole: int) -> bool:
+    return whole % side == 0 or side & (side - 1) == 0
 
 
 @pytest.mark.parametrize("memory", [1 << 14, 1 << 18, 1 << 24])
@@ -29,8 +29,15 @@ def test_a_tile_fits_the_memory_and_the_grid(shape: tuple[int, ...], memory: int
     p, found = found_for(made, limits)
     assert found.fits
     assert found.cost.memory <= memory
-    assert all(map(is_power_or_whole, found.tile, p.grid))
+    assert all(map(is_power_or_share, found.tile, p.grid))
     assert sorted(found.order) == [0, 1]
+
+
+@pytest.mark.parametrize("length", [10**6, 8 * 10**6, 3 * 2**20])
+def test_no_tile_is_cut_off_where_a_side_near_divides_the_axis(length: int):
+    limits = Limits(memory=1 << 20, workers=2)
+    _, found = found_for(pieces(jnp.sin, source((length,))), limits)
+    assert length % found.tile[0] == 0
 
 
 @pytest.mark.parametrize("block", [64, 1000, 1 << 14])
@@ -60,7 +67,7 @@ def test_sides_that_divide_no_axis_stay():
     made = pieces(jnp.matmul, half, half, limits=limits)
     p = make_pass(made.roots(limits, cautious=True), made.links)
     found = search(p, made.places, limits, limits.memory)
-    assert all(is_power_or_whole(t, 2003) for t in found.tile)
+    assert all(is_power_or_share(t, 2003) for t in found.tile)
 
 
 def test_a_product_by_blas_reads_little():

@@ -1,6 +1,7 @@
 """Random programs on files are what jax.numpy computes in memory."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 import jask
 import jask.numpy
+from jask.execute import prepared
 from jask.testing.strategies import assert_same, recipes
 from jask.trace.counters import COUNTERS
 
@@ -50,6 +52,19 @@ def test_a_program_on_files_is_the_program_in_memory(recipe, block, files):
     got = got if isinstance(got, list | tuple) else (got,)
     expected = recipe(jnp, *map(jnp.asarray, recipe.inputs))
     assert COUNTERS.evaluations > before
+    for value, want, error in zip(got, expected, recipe.errors, strict=True):
+        assert_same(value, want, error=error)
+
+
+@FEWER
+@given(recipe=recipes(), block=BLOCKS)
+def test_a_program_whose_last_tiles_overlap_is_the_program_in_memory(
+    recipe, block, files
+):
+    with patch.object(prepared, "LARGE_CODE", 0), jask.config(block_bytes=block):
+        got = jask.materialize(*recipe(jask.numpy, *files(recipe)))
+    got = got if isinstance(got, list | tuple) else (got,)
+    expected = recipe(jnp, *map(jnp.asarray, recipe.inputs))
     for value, want, error in zip(got, expected, recipe.errors, strict=True):
         assert_same(value, want, error=error)
 
