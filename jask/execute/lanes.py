@@ -93,15 +93,13 @@ class PassRun:
             for k, after in prepared.followers.items()
         }
 
-    def _resident(self) -> frozenset[Var]:
-        """Leaves of which every step needs the same box: read once for all workers."""
+    def _resident(self) -> frozenset[Load]:
+        """Blocks that every step needs, as far as three show: read once for all."""
         if self.steps == 1:
             return frozenset()
-        first, last = (self.prepared.step(i).loads for i in (0, self.steps - 1))
-        same = set(first) & set(last)
-        return frozenset(load.leaf for load in same) - {
-            load.leaf for load in (*first, *last) if load not in same
-        }
+        looked_at = (0, self.steps // 2, self.steps - 1)
+        loads = [frozenset(self.prepared.step(i).loads) for i in looked_at]
+        return frozenset.intersection(*loads)
 
     def run(self) -> None:
         """Run all steps; raise what the first failing worker raised."""
@@ -242,7 +240,7 @@ class _Lane:
         run = self.pass_run
         if self.given and load in self.given:
             return self.given[load]
-        if load.leaf in run.resident:
+        if load in run.resident:
             if load not in self.shared:
                 self.shared[load] = in_place(run.share(load))
             return self.shared[load]
@@ -267,7 +265,7 @@ class _Lane:
             return
         given = {load.leaf for load in self.given}
         for k, load in enumerate(run.prepared.step(after).loads):
-            if load.leaf in run.resident or load.leaf in given:
+            if load in run.resident or load.leaf in given:
                 continue
             if self.held.get(k) != load:
                 run.sources[load.leaf].prefetch(load.box)

@@ -17,7 +17,6 @@ from jask.plan.footprint import Footprint
 from jask.plan.ir import MiB, Pass, Place, Root
 from jask.plan.lower import Load, spans_of
 from jask.rules._table import RULES
-from jask.rules.pieces import at_edges
 from jask.trace.ir import Equation, Literal, Var
 
 READ = 6e9
@@ -223,7 +222,7 @@ def _survey(
         outs,
         _temporaries(blocks),
         _copies(p, domains),
-        _packed(p, domains) + more + sum(at_edges(e, b) for e, b in blocks),
+        _packed(p, domains) + more + footprint.beyond(blocks),
         sum(load.box.size for load in loads)
         + sum(RULES[e.name].made(e, b).size for e, b in blocks)
         + sum(

@@ -25,6 +25,8 @@ from jask.geometry.cover import cover
 from jask.plan.ir import Pass, Root
 from jask.plan.lower import Load, needed, root_inputs, root_need, spans_of
 from jask.rules._table import RULES, Need
+from jask.rules.elsewhere import Elsewhere
+from jask.rules.pieces import at_edges
 from jask.trace.ir import Atom, Equation, Var
 
 type Side = int | tuple[int, int]
@@ -166,6 +168,7 @@ class Footprint:
         self._rules: _Rules | None = None
         self._walks: dict[tuple[Root, ...], _Walk | None] = {}
         self._after: dict[Root, Footprint] = {}
+        self._elsewhere = Elsewhere()
 
     def needed(self, p: Pass, index: Sequence[int]) -> Needed:
         """Return what the tile at an index of the grid needs."""
@@ -199,6 +202,10 @@ class Footprint:
             except _Varies:
                 pass
         return needed(p, index)[2]
+
+    def beyond(self, computed: Iterable[tuple[Equation, Box]]) -> int:
+        """Return the bytes that tiles at other places hold beyond one."""
+        return sum(at_edges(e, b) + self._elsewhere.held(e, b) for e, b in computed)
 
     def leaves(self) -> list[tuple[Var, list[Sides]]]:
         """Return what a tile that all roots run on loads, as far as that is known."""

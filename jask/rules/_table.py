@@ -85,6 +85,10 @@ class Rule:
         """Return the axes that run together and have the same length."""
         raise NotImplementedError
 
+    def origins(self, eqn: Equation) -> Sequence[tuple[int, ...] | None]:  # noqa: ARG002 (others look at it)
+        """Return where in the results each operand begins, if only a part needs it."""
+        return ()
+
     def made(self, eqn: Equation, out: Box) -> Box:  # noqa: ARG002 (others look at it)
         """Return the box that `emit` computes before it crops it to `out`."""
         return out

@@ -18,12 +18,17 @@ from jask.trace.ir import Atom, Equation, Literal
 type Range = tuple[int, int]
 """The least and the largest value."""
 
+type Known = dict[tuple[Atom, Box, int], Range | None]
+"""What was found for a box of a value, by the equations that may still be followed."""
+
 DEPTH = 24
 """Longest chain of equations that is followed."""
 
 
-def bounds(atom: Atom, box: Box, depth: int = DEPTH) -> Range | None:
+def bounds(atom: Atom, box: Box, known: Known | None = None) -> Range | None:
     """Return the range of a box of an integer or boolean value, or None.
+
+    `known` keeps what was found on the way, for values that are used more than once.
 
     Examples
     --------
@@ -31,6 +36,17 @@ def bounds(atom: Atom, box: Box, depth: int = DEPTH) -> Range | None:
     >>> bounds(Literal(np.asarray(3)), Box((), ()))
     (3, 3)
     """
+    return _bounds(atom, box, DEPTH, {} if known is None else known)
+
+
+def _bounds(atom: Atom, box: Box, depth: int, known: Known) -> Range | None:
+    key = (atom, box, depth)
+    if key not in known:
+        known[key] = _found(atom, box, depth, known)
+    return known[key]
+
+
+def _found(atom: Atom, box: Box, depth: int, known: Known) -> Range | None:
     if not _is_whole(atom.dtype):
         return None
     if isinstance(atom, Literal):
@@ -46,7 +62,7 @@ def bounds(atom: Atom, box: Box, depth: int = DEPTH) -> Range | None:
         return None
     need = RULES[eqn.name].need(eqn, box)
     ranges = [
-        None if b is None else bounds(a, b, depth - 1)
+        None if b is None else _bounds(a, b, depth - 1, known)
         for a, b in zip(eqn.inputs, need.boxes, strict=True)
     ]
     used = [r for r, b in zip(ranges, need.boxes, strict=True) if b is not None]
@@ -154,7 +170,8 @@ def index_bounds(
 ) -> list[Range | None]:
     """Return the bounds of each component of the index vectors in these rows."""
     indices = eqn.inputs[1]
+    known: Known = {}
     return [
-        bounds(indices, Box.of([*rows, (j, j + 1)])) if indices.ndim else None
+        bounds(indices, Box.of([*rows, (j, j + 1)]), known) if indices.ndim else None
         for j in range(columns)
     ]

@@ -7,7 +7,6 @@ operand twice: its rule may then ask for two boxes.
 """
 
 from jask.geometry.box import Box
-from jask.rules.elsewhere import held_elsewhere
 from jask.rules.reorder import merges
 from jask.trace.ir import Equation, Program, Var
 
@@ -32,12 +31,7 @@ def _may_wrap(eqn: Equation) -> bool:
 
 
 def at_edges(eqn: Equation, box: Box) -> int:
-    """Return the bytes that a tile at an edge holds beyond this one.
-
-    At an edge of rows or copies, or where an operand lies that this one lacks.
-    """
-    if eqn.name in {"pad", "concatenate"}:
-        return held_elsewhere(eqn, box)
+    """Return the bytes that a tile at an edge of rows or copies holds beyond others."""
     if len(eqn.inputs) != 2 or eqn.name not in {"reshape", "tile"}:
         return 0
     return _BLOCKS * box.size * eqn.outputs[0].dtype.itemsize

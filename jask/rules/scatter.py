@@ -108,6 +108,10 @@ class Scatter(Reduction):
         )
         return Need((Box.of(own), places, new), "indexed", tuple(offsets))
 
+    def origins(self, eqn: Equation) -> Sequence[tuple[int, ...] | None]:
+        """Return where one window begins, if that is known."""
+        return [None, None, _known_window(eqn, ScatterAxes.of(eqn))]
+
     def emit(
         self,
         eqn: Equation,

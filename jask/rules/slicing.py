@@ -5,6 +5,7 @@ padding at the edges of a `pad` is part of the kernel.
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import jax.numpy as jnp
@@ -87,6 +88,10 @@ class Pad(Rule):
             return lax.broadcast(value, shape)
         return lax.pad(block, value, need.key)  # type: ignore[arg-type]
 
+    def origins(self, eqn: Equation) -> Sequence[tuple[int, ...]]:
+        """Return where the padding before the elements ends."""
+        return [tuple(max(0, int(low)) for low, _, _ in eqn.params["padding_config"])]
+
     def links(self, eqn: Equation) -> Sequence[Link]:
         """Link the axes that keep their length (they may be shifted)."""
         return _equal_axes(eqn, 0)
@@ -119,6 +124,12 @@ class Concatenate(Rule):
         shares = [b for b in blocks if b is not None]
         return lax.concatenate(shares, int(eqn.params["dimension"]))
 
+    def origins(self, eqn: Equation) -> Sequence[tuple[int, ...]]:
+        """Return where the operands before each end."""
+        axis = int(eqn.params["dimension"])
+        ends = accumulate((a.shape[axis] for a in eqn.inputs), initial=0)
+        return [_at(eqn, axis, end) for end in ends]
+
     def links(self, eqn: Equation) -> Sequence[Link]:
         """Link all axes but the joined one."""
         return [k for i in range(len(eqn.inputs)) for k in _equal_axes(eqn, i)]
@@ -133,6 +144,10 @@ class Stack(Rule):
         a, b = out.intervals[axis]
         box = Box.of(s for d, s in enumerate(out.intervals) if d != axis)
         return Need(tuple(box if a <= i < b else None for i in range(len(eqn.inputs))))
+
+    def origins(self, eqn: Equation) -> Sequence[tuple[int, ...]]:
+        """Return the place of each operand."""
+        return [_at(eqn, int(eqn.params["axis"]), i) for i in range(len(eqn.inputs))]
 
     def emit(
         self,
@@ -317,6 +332,12 @@ class DynamicUpdateSlice(Rule):
         boxes = (None if covered else out, box, *scalars)
         return Need(boxes, offsets=tuple(offsets))
 
+    def origins(self, eqn: Equation) -> Sequence[tuple[int, ...] | None]:
+        """Return where the update begins, at 0 where that is not known."""
+        operand, update, *starts = eqn.inputs
+        first = map(_static, starts, operand.shape, update.shape)
+        return [None, tuple(a or 0 for a in first)]
+
     def emit(
         self,
         eqn: Equation,
@@ -367,6 +388,11 @@ def _strides(eqn: Equation) -> tuple[int, ...]:
 def _along(box: Box, axis: int, span: Span) -> Box:
     """Return the box with another interval along one axis."""
     return Box.of(span if d == axis else s for d, s in enumerate(box.intervals))
+
+
+def _at(eqn: Equation, axis: int, start: int) -> tuple[int, ...]:
+    """Return a place in the results, at the start of all other axes."""
+    return tuple(start if d == axis else 0 for d in range(eqn.outputs[0].ndim))
 
 
 def _equal_axes(eqn: Equation, operand: int) -> list[Link]:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from jask.hijax.binding import settled
 from tests.memory import backward, windows
 
 WIDTH = 256
+PARTS = 16
 
 
 def _rows(x: Any) -> Any:
@@ -52,6 +54,11 @@ def _pairs(x: Any) -> Any:
     return square[places[0], places[1]]
 
 
+def _product_of_parts(x: Any) -> Any:
+    n = x.size // PARTS
+    return prod((x[n * i : n * (i + 1)] for i in range(PARTS)), start=1)
+
+
 def _matrices(x: Any) -> Any:
     return jnp.reshape(x[: x.size // 16 * 16], (-1, 4, 4)) + jnp.eye(4, dtype=x.dtype)
 
@@ -71,6 +78,15 @@ FAMILIES: dict[str, Callable[[Any], Any]] = {
     "noise": lambda x: x + jask.random.normal(jax.random.key(0), x.shape, "float32"),
     "flip and roll": lambda x: jnp.roll(jnp.flip(x), 1001),
     "concat": lambda x: jnp.concat([x, x + 1]),
+    "joined with itself backwards": lambda x: jnp.sum(
+        jnp.abs(jnp.concatenate([x, jnp.flip(x)]))
+    ),
+    "many parts joined at the end": lambda x: jnp.sum(
+        jnp.abs(jnp.concatenate([x, _product_of_parts(x)]))
+    ),
+    "many parts set at the start": lambda x: jnp.sum(
+        jnp.abs(x.at[: x.size // PARTS].set(_product_of_parts(x)))
+    ),
     "strided": lambda x: x[5::3],
     "cumulative_sum": lambda x: jnp.cumulative_sum(_rows(x), axis=0),
     "after a scan": lambda x: jnp.cumulative_sum(_rows(x), axis=0) * 2 - _rows(x),

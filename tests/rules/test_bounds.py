@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 
 import jask.rules as _rules  # noqa: F401 - fills the tables
 from jask.geometry.box import Box
+from jask.rules import bounds as bounds_module
 from jask.rules.bounds import bounds
 from jask.trace.ir import Literal, Var
 from tests.rules.helpers import boxes
@@ -60,6 +61,24 @@ def test_bounds_of_a_monotonous_sequence_are_its_ends(name: str) -> None:
 @given(value=st.integers(-9, 9))
 def test_a_literal_is_its_own_bounds(value: int) -> None:
     assert bounds(Literal(np.asarray(value)), Box((), ())) == (value, value)
+
+
+def test_a_value_that_is_used_twice_is_followed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def doubled() -> Any:
+        i = jnp.arange(N, dtype="int64")
+        for _ in range(20):
+            i = i + i
+        return i
+
+    program = program_for(lambda _: doubled(), np.zeros(1, "f4"))
+    followed: list[Any] = []
+    add = bounds_module._STEPS["add"]
+    counting = {"add": lambda ranges: followed.append(ranges) or add(ranges)}
+    monkeypatch.setattr(bounds_module, "_STEPS", counting)
+    assert bounds(program.outputs[0], Box((0,), (N,))) == (0, (N - 1) << 20)
+    assert len(followed) == 20
 
 
 def test_data_floats_and_what_would_wrap_have_no_bounds() -> None:
