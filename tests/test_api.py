@@ -1,5 +1,8 @@
 """open, save, persist, lift and explain."""
 
+import errno
+import os
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -110,6 +113,27 @@ def test_two_files_can_change_places(tmp_path):
     jask.save({b: jask.open(c), c: jask.open(b)})
     np.testing.assert_array_equal(np.load(b), -A)
     np.testing.assert_array_equal(np.load(c), A)
+
+
+def test_where_one_file_cannot_be_made_durable_none_gets_its_name(
+    tmp_path, file, monkeypatch
+):
+    first, second = tmp_path / "first.npy", tmp_path / "second.npy"
+    np.save(first, np.zeros(3))
+    sync, calls = os.fsync, []
+
+    def failing_once_it_is_the_second(fd):
+        calls.append(fd)
+        if len(calls) == 2:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        sync(fd)
+
+    monkeypatch.setattr(os, "fsync", failing_once_it_is_the_second)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        jask.save({first: jask.open(file) + 1, second: jask.open(file) + 2})
+    np.testing.assert_array_equal(np.load(first), np.zeros(3))
+    assert [p.name for p in tmp_path.iterdir() if "first" in p.name] == ["first.npy"]
+    assert not [p.name for p in tmp_path.iterdir() if "second" in p.name]
 
 
 def test_saving_under_a_trace_is_refused(tmp_path, file):

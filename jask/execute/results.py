@@ -156,6 +156,9 @@ class Results:
         """
         for store in self._read:
             store.check()
+        for sink in self._results:
+            if isinstance(sink, OutputStore):
+                sink.seal(durable=self._settings.durable)
         return [self._settle(s) for s in self._results]
 
     def _settle(self, sink: Sink) -> Any:

@@ -2,7 +2,9 @@
 
 1. It is written under a temporary name beside the destination, with its space
    allocated at once, so that a full disk is noticed before any work is done.
-2. `commit` renames it. Whoever has the old file open keeps reading the old bytes.
+2. `seal` waits until it is on the disk, `commit` renames it: of several files the first
+   gets its name when all are sealed. Whoever has the old file open keeps reading the
+   old bytes.
 3. `abort`, losing the last reference, and the end of the process remove it; what a
    killed process left is removed when the same destination is written again.
 """
@@ -56,6 +58,7 @@ class OutputStore(RawStore):
         super().__init__(file, shape, dtype, offset, mappable=mappable)
         self._target = target
         self._temporary = file.path
+        self._sealed: DiskFile | None = None
         args = (file.path, claimed, os.getpid())
         self._discard = weakref.finalize(self, _discard, *args)
 
@@ -64,8 +67,8 @@ class OutputStore(RawStore):
         """Where the file will appear."""
         return self._target
 
-    def commit(self, *, durable: bool = False) -> RawStore:
-        """Give the file its name and return it, opened for reading.
+    def seal(self, *, durable: bool = False) -> DiskFile:
+        """Do all that may fail before the file gets its name; return it, for reading.
 
         Parameters
         ----------
@@ -73,11 +76,18 @@ class OutputStore(RawStore):
             Whether to wait until it would survive a power cut (`fsync`).
         """
         self._mapped = None
-        file = DiskFile(self._temporary)
-        if durable:
-            with file.descriptor() as fd:
-                os.fsync(fd)
-        _copy_mode(self._target, self._temporary)
+        if self._sealed is None:
+            file = DiskFile(self._temporary)
+            if durable:
+                with file.descriptor() as fd:
+                    os.fsync(fd)
+            _copy_mode(self._target, self._temporary)
+            self._sealed = file
+        return self._sealed
+
+    def commit(self, *, durable: bool = False) -> RawStore:
+        """Seal the file, give it its name and return it, opened for reading."""
+        file = self.seal(durable=durable)
         self._temporary.replace(self._target)
         file.remember(self._target)
         self._discard()
