@@ -29,8 +29,18 @@ def remainder(x1: Value, x2: Value) -> Value:
     r = jnp.remainder(x1, x2)
     if not jnp.issubdtype(r.dtype, jnp.floating):
         return r
-    divisor = jnp.broadcast_to(jnp.asarray(x2, r.dtype), r.shape)
-    return jnp.where(r == 0, jnp.copysign(jnp.zeros_like(r), divisor), r)
+    return _zero_signed(r, jnp.broadcast_to(jnp.asarray(x2, r.dtype), r.shape))
+
+
+@jax.custom_jvp
+def _zero_signed(x: Value, sign: Value) -> Value:
+    """Return x, a zero with the sign of another value."""
+    return jnp.where(x == 0, jnp.copysign(jnp.zeros_like(x), sign), x)
+
+
+@_zero_signed.defjvp
+def _zero_signed_jvp(values: tuple[Value, Value], tangents: tuple[Value, Value]) -> Any:
+    return _zero_signed(*values), tangents[0]
 
 
 def floor_divide(x1: Value, x2: Value) -> Value:

@@ -35,6 +35,8 @@ CACHE = 5 * MiB
 """Working set of a step beyond which its blocks leave the processor's caches."""
 SPILLED = 5e-11
 """Seconds for each byte of such a working set."""
+FAR = 1 << 64
+"""As many steps as any larger number: a hundred axes make more than a float holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +306,11 @@ def _bytes(loads: Iterable[Load]) -> int:
     return sum(x.box.size * x.leaf.dtype.itemsize for x in loads)
 
 
+def times(counts: Iterable[int]) -> int:
+    """Return the number of turns of nested loops."""
+    return min(prod(counts), FAR)
+
+
 def fullness(grid: Sequence[int], tile: Sequence[int]) -> list[float]:
     """Return what a tile has of each axis on an average: the last one may have less."""
     sides = zip(grid, tile, strict=True)
@@ -478,7 +485,7 @@ class Prices:
 
     def __init__(self, s: Survey, p: Pass, workers: int) -> None:
         self.counts = counts = s.counts
-        self.steps = steps = prod(counts)
+        self.steps = steps = times(counts)
         self.lanes = lanes = workers_for(p, workers, steps)
         temp = temporaries(s, p)
         self.seconds = steps * (STEP / lanes + s.compute) + steps * _spilled(s, temp)
@@ -496,22 +503,23 @@ class Prices:
         """Return the seconds and bytes with the loops in this order."""
         lanes, seconds, memory = self.lanes, self.seconds, self.memory
         position = {a: i for i, a in enumerate(order)}
-        times_to = [*accumulate((self.counts[a] for a in order), mul, initial=1)]
+        passed = accumulate((self.counts[a] for a in order), mul, initial=1)
+        turns_to = [min(n, FAR) for n in passed]
         reads = writes = 0
         for load, axes in self.loads:
-            times, copies = 1, 1
+            turns, copies = 1, 1
             if axes:
                 copies = lanes
-                times = times_to[max(position[a] for a in axes) + 1]
-                if times < self.steps:
-                    times *= lanes  # each worker reads its own copy
-            seconds += load.seconds * times * self.slower
-            reads += load.nbytes * times * load.disk
+                turns = turns_to[max(position[a] for a in axes) + 1]
+                if turns < self.steps:
+                    turns *= lanes  # each worker reads its own copy
+            seconds += load.seconds * turns * self.slower
+            reads += load.nbytes * turns * load.disk
             memory += load.nbytes * copies
         for held in self.outs:
-            out, times = held.out, held.times
-            seconds += out.seconds * times * self.slower
-            writes += out.nbytes * times * out.disk
+            out, turns = held.out, held.times
+            seconds += out.seconds * turns * self.slower
+            writes += out.nbytes * turns * out.disk
             memory += held.nbytes(order, position)
         for axes, after in self.after:
             more = after.of([axes.index(a) for a in order if a in axes])
@@ -536,7 +544,7 @@ class _Held:
         root = out.root
         kept = [root.axes[d] for d in root.kept]
         self.out, self.counts, self.lanes = out, counts, lanes
-        self.times = prod(counts[a] for a in kept)
+        self.times = times(counts[a] for a in kept)
         """How often a block is made."""
         self.kept = frozenset(kept)
         self.reduced = [a for a in root.axes if a not in self.kept and counts[a] > 1]

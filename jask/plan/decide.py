@@ -126,7 +126,7 @@ class Decider:
             self._say(eqn, "its operands are walked across tiles: they do not fit one")
             return "reduce"
         made = [a for a in eqn.inputs if isinstance(a, Var) and a.producer]
-        fresh = [a for a in made if a not in self.cut]
+        fresh = list(dict.fromkeys(a for a in made if a not in self.cut))
         self.cut.update(dict.fromkeys(fresh, "map"))
         if not self._needs_stage(eqn):
             self._say(eqn, "its operands are stored first")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from jask.plan.blas import is_by_blas
-from jask.plan.cost import BLAS, READ, STEP, XLA, dot_seconds, fullness
+from jask.plan.cost import BLAS, READ, STEP, XLA, dot_seconds, fullness, times
 from jask.plan.footprint import Footprint, Sides
 from jask.plan.ir import Limits, Pass, Place, Root
 from jask.trace.ir import Var
@@ -53,7 +53,7 @@ class Floors:
         for root in self._products:
             speed = BLAS if is_by_blas(root) else XLA
             seconds += dot_seconds(root.domain, [lengths[a] for a in root.axes], speed)
-        seconds = prod(counts) * (STEP / self._workers + seconds * prod(full))
+        seconds = times(counts) * (STEP / self._workers + seconds * prod(full))
         for sides, itemsize, disk in self._loads:
             nbytes = itemsize * _size(sides, lengths)
             memory += nbytes
@@ -81,4 +81,4 @@ def _size(sides: Sides, lengths: Sequence[int]) -> int:
 
 
 def _times(sides: Sides, counts: Sequence[int]) -> int:
-    return prod(counts[s] for s in sides if isinstance(s, int))
+    return times(counts[s] for s in sides if isinstance(s, int))

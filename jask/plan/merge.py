@@ -3,7 +3,8 @@
 1. Roots are related when they read a common file along a common axis, or when all are
    tiny.
 2. All related roots are tried in one pass; it is taken where its modelled cost is no
-   higher than that of a pass each. Otherwise pairs are merged greedily.
+   higher than that of a pass each. Otherwise pairs are merged greedily, or, of many
+   roots, each with those before it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +14,12 @@ from math import inf
 from jask.plan.axes import Links, make_pass
 from jask.plan.cost import STEP
 from jask.plan.ir import Limits, Pass, Place, Root
-from jask.plan.search import Searches, tiled
+from jask.plan.search import MOST_AXES, Searches, tiled
 from jask.plan.stages import stage_pass
 from jask.trace.ir import Var
+
+FEW = 24
+"""Of more roots that one pass cannot serve, only neighbours are tried together."""
 
 
 class Merger:
@@ -74,16 +78,29 @@ class Merger:
         alone = [self._tile([r]) for r in group]
         if len(group) == 1:
             return alone
-        together = self._tile(group, _bound(alone))
-        if self._cheaper(together, alone):
+        together = self._one_pass(group, alone)
+        if together is not None:
             return [together]
+        if len(group) > FEW:
+            return _merge_in_turn(alone, self._join)
         return _merge_pairs(alone, self._join)
 
     def _join(self, a: Pass, b: Pass) -> Pass | None:
         if not any(self._related(x, y) for x in a.roots for y in b.roots):
             return None
-        both = self._tile([*a.roots, *b.roots], _bound([a, b]))
-        return both if self._cheaper(both, [a, b]) else None
+        return self._one_pass([*a.roots, *b.roots], [a, b])
+
+    def _one_pass(self, roots: Sequence[Root], apart: Sequence[Pass]) -> Pass | None:
+        """Return one pass for all roots if it is cheaper.
+
+        Where many axes lie side by side, all must fit one tile, with what is made.
+        """
+        axes = sum(n > 1 for n in make_pass(roots, self.links).grid)
+        made = (o for r in roots for e in r.equations for o in e.outputs)
+        if axes > MOST_AXES and 2 * sum(o.nbytes for o in made) > self.memory:
+            return None
+        both = self._tile(roots, _bound(apart))
+        return both if self._cheaper(both, apart) else None
 
     def _cheaper(self, together: Pass, apart: Sequence[Pass]) -> bool:
         if together.memory > self.memory:
@@ -101,6 +118,17 @@ class Merger:
 def _bound(apart: Sequence[Pass]) -> float:
     """Return the seconds that one pass may take in place of these."""
     return 1.02 * sum(p.seconds for p in apart) + STEP
+
+
+def _merge_in_turn(
+    passes: list[Pass], join: Callable[[Pass, Pass], Pass | None]
+) -> list[Pass]:
+    """Join each to the one before it, where that is cheaper."""
+    found: list[Pass] = []
+    for p in passes:
+        both = join(found[-1], p) if found else None
+        found = [*found[:-1], both] if both else [*found, p]
+    return found
 
 
 def _merge_pairs(

@@ -16,7 +16,7 @@ Greedy halving from the whole array gets stuck; several starts do not.
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations, product
-from math import inf, prod
+from math import inf
 
 from jask.plan.blas import is_by_blas
 from jask.plan.cost import (
@@ -36,6 +36,9 @@ from jask.trace.ir import Var
 MAX_PERMUTED = 4
 """Loop orders are searched for at most this many tiled axes, and only so many, the
 longest ones, are traded against each other."""
+
+MOST_AXES = 12
+"""With more axes, as of unlike roots beside each other, all is one tile or nothing."""
 
 MAX_STEEPEST = 2
 """With more axes the first step down is taken, of those with the best prospects."""
@@ -95,6 +98,8 @@ class _Search:
         starts = list(dict.fromkeys(self.starts()))
         if at_most < inf:
             starts.sort(key=self.score)
+        if sum(n > 1 for n in self.p.grid) > MOST_AXES:
+            best, starts = (self.score(self.p.grid), self.p.grid), []
         for number, start in enumerate(starts):
             if number >= DESCENTS and best[0] > HOPELESS * at_most:
                 break
@@ -123,8 +128,7 @@ class _Search:
         block = max(1, self.limits.block // width)
         held = width * len(values) * (self.limits.workers + 1)
         allowed = min(block, max(1, self.memory // held))
-        if prod(grid) <= block:
-            yield grid
+        yield grid  # of many short axes it may be small, whatever their product
         for elements in dict.fromkeys((block, allowed, max(1, allowed // 16))):
             yield _filled(grid, range(len(grid)), elements)
             yield _filled(grid, range(len(grid) - 1, -1, -1), elements)

@@ -268,6 +268,15 @@ def test_a_file_of_a_hundred_terabytes_is_read_in_blocks_of_4_megabytes():
     assert 10**14 // (4 * MB) <= plan.passes[0].steps <= 10**14 // (2 * MB)
 
 
+def test_a_hundred_axes_side_by_side_are_planned():
+    def means(x: Any) -> Any:
+        return jnp.stack([jnp.mean(x[: 7000 + i], 0) for i in range(100)])
+
+    limits = Limits(memory=40 * MB)
+    plan, _ = plan_of(call(means, source((20_000, 3))), limits)
+    assert plan.projected <= limits.memory
+
+
 @pytest.mark.parametrize("memory", [1000, 3000])
 def test_small_arrays_do_with_small_budgets(memory: int):
     squares = [source((40, 40)) for _ in range(3)]

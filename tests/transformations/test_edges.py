@@ -64,6 +64,14 @@ EDGES: dict[str, tuple[Any, np.ndarray[Any, Any]]] = {
     ),
     "power at 0": (lambda np, x: np.sum(np.pow(np.abs(x), F32(0.5)) * x), SIGNS),
     "clip at its bounds": (lambda np, x: np.sum(np.clip(x, F32(0), F32(2)) * x), TIES),
+    "multiples of a divisor": (
+        lambda np, x: np.sum(np.mod(x, F32(1.5)) * x + x % F32(1)),
+        np.asarray([[0, 1.5, 3], [-1.5, -0.0, 2]], F32),
+    ),
+    "divisors of a number": (
+        lambda np, x: np.sum(np.mod(F32(3), x)),
+        np.asarray([1.5, 1, 2, -1.5], F32),
+    ),
     "sign and floor": (lambda np, x: np.sum(np.sign(x) * x + np.floor(x)), SIGNS),
     "var of one element": (
         lambda np, x: np.sum(np.var(x, axis=0)),
@@ -103,6 +111,19 @@ EDGES: dict[str, tuple[Any, np.ndarray[Any, Any]]] = {
     ),
     "stop_gradient": (lambda np, x: np.sum(x * jax.lax.stop_gradient(x)), SIGNS),
 }
+
+
+def test_the_second_derivative_of_sorted_rows_is_that_of_jax() -> None:
+    x = np.random.default_rng(0).normal(size=(5, 3)).astype(F32)
+
+    def pushed(np_: Any, x: Any) -> Any:
+        cubes = lambda x: jask.materialize(np_.sum(np_.sort(x, axis=1) ** 3))
+        return jax.jvp(jax.grad(cubes), (x,), (x,))[1]
+
+    with jask.config(block_bytes=24):
+        got = np.asarray(pushed(dnp, jask.from_numpy(x)))
+    # float32 powers
+    np.testing.assert_allclose(got, pushed(jnp, jnp.asarray(x)), rtol=1e-5)
 
 
 def gradients(np_: Any, f: Any, x: Any) -> Any:
