@@ -61,6 +61,7 @@ from jax.extend.core import (
 from jax.interpreters import ad, batching, mlir
 from jaxlib import xla_client
 from jaxlib.mlir.dialects import builtin as _builtin, mhlo as _mhlo
+from jaxlib.mlir.passmanager import PassManager
 
 from jask._client import kernel_device, worker_device
 
@@ -362,10 +363,16 @@ def lowered_once(function: Any, specs: Sequence[Any]) -> tuple[Any, bool]:
     JAX keeps nothing of it.
     A cache of JAX refers to the program from its own weak key if unused operands are
     kept: program, module and executable would stay, about a megabyte for each.
+    Nor do the operations keep their locations. XLA names instructions after them, and
+    `dynamic_slice.5` beside its own `dynamic-slice.5` became one function that called
+    itself without end.
     """
     with tracing():
         traced = function.trace(*specs)
         lowered = traced.lower()
+    module = lowered._lowering.stablehlo()
+    with module.context:
+        PassManager.parse("builtin.module(strip-debuginfo)").run(module.operation)
     _dce_jaxpr.evict_weakref(traced.jaxpr)
     return lowered, bool(lowered._lowering.compile_args["host_callbacks"])
 

@@ -205,3 +205,29 @@ def test_a_fork_matters_once_jax_has_started(
     process.before_fork()
     process.after_fork()
     assert refused(process) == started
+
+
+# ------------------------------------------------------------------ XLA's own names
+
+LIKE_NAMED = """
+from jax import lax
+jax.config.update("jax_enable_x64", False)
+np.save("x.npy", np.asfortranarray(np.arange(12, dtype="f4").reshape(4, 3)))
+x = jask.open("x.npy")
+functions = [
+    lambda x: jax.numpy.argmin(lax.cumsum(x, axis=1, reverse=True), axis=1),
+    lambda x: x @ x.T,
+    lambda x: lax.cummin(x, axis=0),
+    lambda x: lax.cumsum(x, axis=0),
+]
+with jask.config(workers=1, block_bytes=12):
+    got = jask.materialize(*[jask.lift(f)(x) for f in functions])
+for a, f in zip(got, functions, strict=True):
+    np.testing.assert_array_equal(a, f(jax.numpy.asarray(np.load("x.npy"))))
+print("equal")
+"""
+
+
+def test_a_kernel_of_many_slices_does_not_call_itself_without_end(tmp_path: Path):
+    done = run_script(tmp_path, LIKE_NAMED)
+    assert (done.returncode, done.stdout) == (0, "equal\n"), done.stderr[-800:]
