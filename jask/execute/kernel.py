@@ -350,7 +350,8 @@ def emitted(
     """Return the results of an equation, the so many-th of its kernel."""
     made = RULES[eqn.name].emit(eqn, shape, need, numbers, operands)
     results = list(made) if isinstance(made, list | tuple) else [made]
-    if position % BARRIER_EVERY == BARRIER_EVERY - 1 or _is_mean(eqn, results):
+    due = eqn.fenced or position % BARRIER_EVERY == BARRIER_EVERY - 1
+    if due or _is_mean(eqn, results):
         return list(jax.lax.optimization_barrier(tuple(results)))
     return results
 

@@ -37,6 +37,7 @@ from jask.rules.pieces import in_pieces
 from jask.rules.sorted_rows import gather_from_sorted
 from jask.trace.build import build, structure
 from jask.trace.counters import COUNTERS
+from jask.trace.fence import fence_compared
 from jask.trace.graph import Handle, Node, Result, Source, walk
 from jask.trace.ir import Atom, Program, Var
 from jask.trace.rewrite import rewrite
@@ -429,7 +430,7 @@ def _program(nodes: Sequence[Node], found: Structure, memory: int) -> Program:
     program = gather_from_sorted(stream_loops(rewrite(build(nodes, found))))
     view_leaves(program)
     pick_rows(program, _leaf_places(program, found.leaves), memory)
-    return in_pieces(program)
+    return fence_compared(in_pieces(program))
 
 
 def _advised(

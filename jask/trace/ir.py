@@ -95,6 +95,9 @@ class Equation:
     source: str = ""
     """The user's line, `file:line`, for messages."""
 
+    fenced: bool = False
+    """Whether its results have the same bits in every kernel (see `fence`)."""
+
     def __repr__(self) -> str:
         """Show the name and the shapes."""
         ins = ", ".join(str(a.shape) for a in self.inputs)

@@ -113,6 +113,43 @@ EDGES: dict[str, tuple[Any, np.ndarray[Any, Any]]] = {
 }
 
 
+W = np.random.default_rng(5).normal(size=(4, 7)).astype(F32)
+EXTREMES: dict[str, Any] = {
+    "of sums of products": lambda np, x: np.max(x * F32(1.7) + np.sin(x) * F32(0.3)),
+    "of differences from means": lambda np, x: np.sum(
+        np.max((x - np.mean(x, axis=1, keepdims=True)) * F32(1.7) + x * x, axis=0)
+    ),
+    "of standardised columns": lambda np, x: np.sum(
+        np.min((x - np.mean(x, axis=0)) / np.std(x, axis=0), axis=0)
+    ),
+    "of both ends": lambda np, x: np.sum(np.ptp(np.exp(x) * x + x, axis=0)),
+    "of a product": lambda np, x: np.sum(np.max(np.tanh(x @ W), axis=0)),
+    "of sums": lambda np, x: np.max(np.sum(x * x + x, axis=1)),
+    "of running sums": lambda np, x: np.sum(
+        np.max(np.cumulative_sum(x * F32(1.3) + x * x, axis=1), axis=0)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@settings(max_examples=max(1, settings().max_examples // 5))
+@given(
+    rows=st.sampled_from([5, 30, 301]),
+    block=st.sampled_from([32, 64, 256, 1024]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_an_extreme_is_found_again_where_it_was(
+    name: str, rows: int, block: int, seed: int
+) -> None:
+    x = np.random.default_rng(seed).normal(size=(rows, 4)).astype(F32)
+    f = EXTREMES[name]
+    want = jax.jit(jax.grad(lambda x: f(jnp, x)))(x)
+    with jask.config(block_bytes=block):
+        got = np.asarray(jask.grad(lambda x: f(dnp, x))(jask.from_numpy(x)))
+    # float32, in another order; an extreme that is lost is 0 or NaN
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
 def test_the_second_derivative_of_sorted_rows_is_that_of_jax() -> None:
     x = np.random.default_rng(0).normal(size=(5, 3)).astype(F32)
 
