@@ -75,8 +75,12 @@ def test_a_value_that_is_used_twice_is_followed_once(
     program = program_for(lambda _: doubled(), np.zeros(1, "f4"))
     followed: list[Any] = []
     add = bounds_module._STEPS["add"]
-    counting = {"add": lambda ranges: followed.append(ranges) or add(ranges)}
-    monkeypatch.setattr(bounds_module, "_STEPS", counting)
+
+    def counted(ranges: Any) -> Any:
+        followed.append(ranges)
+        return add(ranges)
+
+    monkeypatch.setattr(bounds_module, "_STEPS", {"add": counted})
     assert bounds(program.outputs[0], Box((0,), (N,))) == (0, (N - 1) << 20)
     assert len(followed) == 20
 
