@@ -128,7 +128,7 @@ class Settings:
     """Number of worker threads, or None for one per core."""
 
     progress: bool | None = None
-    """Show a progress bar: always, never, or (None) on a terminal if work is long."""
+    """Show a progress bar: yes, no, or (None) on a terminal if work is long."""
 
     durable: bool = True
     """Whether saved files survive a power cut once `save` returns (`fsync`)."""
@@ -215,7 +215,8 @@ def config(**changes: Unpack[Changes]) -> Iterator[Settings]:
     workers
         Number of worker threads; None is one per core.
     progress
-        Whether to show progress; None shows it on a terminal when work takes long.
+        Whether to show progress, by tqdm; None shows it on a terminal when work takes
+        over two seconds.
     durable
         Whether `save` waits until the files would survive a power cut (`fsync`).
 
@@ -365,6 +366,6 @@ def _workers(number: Any) -> int:
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        msg = f"It must be True or False; got {value!r}."
+        msg = f"It must be True, False or None; got {value!r}."
         raise ConfigError(msg)
     return value

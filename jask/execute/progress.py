@@ -12,7 +12,7 @@ SHOW_AFTER = 2.0
 
 
 class Progress:
-    """Counts steps; shows a bar on a terminal once the work takes over two seconds."""
+    """Counts steps; shows a bar if it is wanted, or for long work on a terminal."""
 
     def __init__(self, total: int, *, show: bool | None) -> None:
         self._total, self._done = total, 0
@@ -20,6 +20,8 @@ class Progress:
         self._start = time.monotonic()
         self._bar: Any = None
         self._wanted = sys.stderr.isatty() if show is None else show
+        self._after = 0.0 if show else SHOW_AFTER
+        self._asked = bool(show)
 
     def advance(self) -> None:
         """Count one step."""
@@ -27,7 +29,7 @@ class Progress:
             self._done += 1
             if not self._wanted:
                 return
-            if self._bar is None and time.monotonic() - self._start > SHOW_AFTER:
+            if self._bar is None and time.monotonic() - self._start >= self._after:
                 self._bar = self._make()
             if self._bar is not None:
                 self._bar.update(self._done - self._bar.n)
@@ -37,6 +39,8 @@ class Progress:
             tqdm = importlib.import_module("tqdm")
         except ImportError:  # an extra
             self._wanted = False
+            if self._asked:
+                sys.stderr.write("jask: a bar needs tqdm: pip install jask[progress]\n")
             return None
         return tqdm.tqdm(total=self._total, unit="step", leave=False, desc="jask")
 

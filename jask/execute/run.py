@@ -321,7 +321,8 @@ def _refuse_large(
         msg = (
             f"the result takes {held} bytes in memory, over the memory budget of "
             f"{limits.memory} bytes. Keep it on disk with jask.save(path, x) or "
-            "x.persist(), or allow more."
+            "x.persist(), call the function of jask.numpy where one of NumPy wants the "
+            "whole array, or allow more."
         )
         raise MemoryBudgetError(msg, 2 * held)
 

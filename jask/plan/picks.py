@@ -1,10 +1,10 @@
 """Rows that are read one by one: what is chosen from a file by indices known in time.
 
 `x[i]` with a short list of rows of a long file need not read the file. Where the
-indices come from what is in memory, and reading slice by slice costs less than one
-reading of the operand, the result of the gather becomes a leaf of its own: a file whose
-rows are the slices. So does that of a `dynamic_slice`, a box of the file. The indices
-are computed when the evaluation starts.
+indices come from what is in memory or small, and reading slice by slice costs less than
+one reading of the operand, the result of the gather becomes a leaf of its own: a file
+whose rows are the slices. So does that of a `dynamic_slice`, a box of the file. The
+indices are computed when the evaluation starts.
 
 So a batch of random rows costs what its rows cost, in an expression, in a lifted
 function and under `jax.jit` alike, and other indices need no other plan.

@@ -53,8 +53,8 @@ class Link:
 class Rule:
     """How one primitive behaves when its operands are seen a block at a time.
 
-    All results of one equation have the same shape; a rule that breaks this says so
-    by being `opaque`.
+    All results of one equation have the same shape; primitives whose results do not
+    have no rule.
     """
 
     kind: ClassVar[Kind] = "map"

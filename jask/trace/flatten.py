@@ -9,7 +9,8 @@
 3. The result, a `Template`, is cached by operation and operand types; `build` copies
    it into programs.
 
-Other loops and branches stay equations: they have rules of their own.
+Other loops and branches stay equations: of those that work row by row `rules.loops`
+makes some that stream, and `rules.control` says why others do not.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence

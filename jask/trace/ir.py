@@ -75,7 +75,8 @@ class Equation:
     """One primitive applied to atoms."""
 
     primitive: Any
-    """The JAX primitive; None for the program's own folds (see `rewrite`)."""
+    """The JAX primitive; None for the program's own folds and loops over rows (see
+    `rewrite` and `rules.loops`)."""
 
     name: str
     """Name of the primitive, the key of the rule table."""
@@ -122,7 +123,7 @@ class Pick:
     """What computes the indices, in order."""
 
     operands: tuple[Var, ...]
-    """The leaves and constants that they are computed from, all in memory."""
+    """The leaves and constants that they are computed from, in memory or small."""
 
     @property
     def nbytes(self) -> int:

@@ -20,8 +20,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "SHOW_AFTER", -1.0)
 
 
-@pytest.mark.usefixtures("at_once")
-def test_long_work_shows_a_bar_if_it_is_wanted(capsys: pytest.CaptureFixture[str]):
+def test_a_bar_that_is_wanted_is_shown_at_once(capsys: pytest.CaptureFixture[str]):
     assert "jask" in shown(capsys, show=True)
 
 
@@ -31,13 +30,18 @@ def test_nothing_is_shown(capsys: pytest.CaptureFixture[str], show: bool | None)
     assert shown(capsys, show=show) == ""
 
 
-def test_short_work_shows_no_bar(capsys: pytest.CaptureFixture[str]):
-    assert shown(capsys, show=True) == ""
+def test_short_work_on_a_terminal_shows_no_bar(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert shown(capsys, show=None) == ""
 
 
-@pytest.mark.usefixtures("at_once")
 def test_work_goes_on_without_tqdm(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    assert shown(capsys, show=True) == ""
+    said = shown(capsys, show=True)
+    assert said.count("\n") == 1
+    assert "jask[progress]" in said
+    assert shown(capsys, show=None) == ""
