@@ -199,8 +199,8 @@ class Op(HiPrim):
             Result(t.shape, t.dtype, call, i) for i, t in enumerate(self.out_aval)
         ]
         function = self.operation.function
-        if isinstance(function, Pullback):
-            results = mark_pulled_back(results, operands, function.wanted)
+        if isinstance(function, Pullback | Transposed):
+            results = mark_pulled_back(results, operands, function.pulled)
         elif self.label == ADD:
             results = [mark_sum(results[0], *operands)]
         return tuple(map(make_value, results))

@@ -165,6 +165,11 @@ class Pullback:
     given: Mask
     """Which results have one; the others' is zero."""
 
+    @property
+    def pulled(self) -> Mask:
+        """Of which operands the results are cotangents."""
+        return self.wanted
+
     def __call__(self, *leaves: Any) -> Any:
         """Return the cotangents of the wanted operands."""
         n = len(self.wanted)
@@ -220,6 +225,19 @@ class Transposed:
 
     given: Mask
     """Which results have a cotangent; the others' is zero."""
+
+    @property
+    def pulled(self) -> Mask:
+        """Of which operands the results are cotangents, as under `jax.checkpoint`.
+
+        There a pullback is the transpose of a pushforward in its tangents.
+        """
+        if not isinstance(self.inner, Pushforward):
+            return ()
+        n = len(self.inner.moving)
+        tangents = iter(self.linear[n:])
+        wanted = tuple(m and next(tangents) for m in self.inner.moving)
+        return () if any(self.linear[:n]) else wanted
 
     def __call__(self, *leaves: Any) -> Any:
         """Return the cotangents of the linear operands."""

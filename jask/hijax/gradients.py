@@ -35,6 +35,8 @@ def mark_pulled_back(
     results: Sequence[Node], operands: Sequence[Node], wanted: Sequence[bool]
 ) -> list[Node]:
     """Return the cotangents of the wanted operands, marked where these have files."""
+    if not wanted:
+        return list(results)
     chosen = [o for o, w in zip(operands, wanted, strict=False) if w]
     pairs = zip(results, chosen, strict=True)
     return [_mark(r, o) if _may_have_file(o) else r for r, o in pairs]

@@ -45,6 +45,11 @@ WAYS: dict[str, Any] = {
     "grad of jit": lambda f: jax.grad(jax.jit(f)),
     "jask.grad": jask.grad,
     "jit of jask.grad": lambda f: jax.jit(jask.grad(f)),
+    "grad of checkpoint": lambda f: jax.grad(jax.checkpoint(f)),
+    "jit of grad of checkpoint": lambda f: jax.jit(jax.grad(jax.checkpoint(f))),
+    "linearize and transpose": lambda f: (
+        lambda x: jax.linear_transpose(jax.linearize(f, x)[1], x)(jnp.ones((), F32))[0]
+    ),
     "vjp": lambda f: lambda x: jax.vjp(f, x)[1](jnp.ones((), F32))[0],
 }
 
