@@ -10,6 +10,7 @@ import itertools
 import os
 from collections.abc import Callable
 from functools import cache
+from io import FileIO
 from math import inf
 
 CHECK_EVERY = 16
@@ -26,13 +27,10 @@ KEPT = 1 << 24
 def anonymous_bytes() -> int:
     """Return the bytes of this process that no file backs; 0 where unknown."""
     try:  # in a third of the time that `Path.read_bytes` takes
-        fd = os.open("/proc/self/statm", os.O_RDONLY)
+        with FileIO("/proc/self/statm") as file:
+            fields = file.read(256).split()
     except OSError:
         return 0
-    try:
-        fields = os.read(fd, 256).split()
-    finally:
-        os.close(fd)
     return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
 
 

@@ -5,6 +5,8 @@
 2. Few descriptors are kept open: above a limit the one unused for longest is closed
    and opened again when needed, if path and identity still name the same bytes.
 3. `check` compares size and time stamp with what was remembered.
+4. Descriptors are held by `FileIO` objects, which one call opens and whose end closes
+   them: an interrupt between two lines loses none.
 
 It does not lock files against other programs: it notices changes, it prevents none.
 """
@@ -18,6 +20,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,8 +35,8 @@ _lock = threading.RLock()  # reentrant: a finalizer may run while it is held
 free_in_children(_lock)
 _idle: OrderedDict["_Handle", None] = OrderedDict()
 """Open handles that nobody is using, the one unused for longest first."""
-_held = 0
-"""Number of descriptors open here, idle or in use."""
+_files: weakref.WeakSet[FileIO] = weakref.WeakSet()
+"""Files open here, idle or in use."""
 
 
 class Identity(NamedTuple):
@@ -54,15 +57,15 @@ class Identity(NamedTuple):
 class _Handle:
     """A descriptor that may be closed while nobody uses it."""
 
-    __slots__ = ("closed", "fd", "flags", "identity", "path", "users")
+    __slots__ = ("closed", "file", "identity", "path", "users", "writable")
 
-    def __init__(self, path: Path, flags: int) -> None:
+    def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
-        self.flags = flags
+        self.writable = writable
         self.users = 0
         self.closed = False
-        self.fd = _open(path, flags)
-        self.identity = Identity.of(self.fd)
+        self.file: FileIO = _open(path, writable=writable)
+        self.identity = Identity.of(self.file.fileno())
 
 
 class DiskFile:
@@ -85,8 +88,7 @@ class DiskFile:
         self.writable = writable
         """Whether it was opened for writing too."""
         _require_regular(self.path)
-        flags = (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC
-        self._handle = _Handle(self.path, flags)
+        self._handle = _Handle(self.path, writable=writable)
         self._finalizer = weakref.finalize(self, _close, self._handle)
         self._finalizer.atexit = False
         with _lock:
@@ -112,11 +114,11 @@ class DiskFile:
                 msg = f"The store must not be closed when it is used: {self.path}"
                 raise ValueError(msg)
             if handle.users == 0:
-                if handle.fd < 0:
+                if handle.file.closed:
                     _reopen(handle)
                 _idle.pop(handle, None)
             handle.users += 1
-            return handle.fd
+            return handle.file.fileno()
 
     def release(self) -> None:
         """Give the descriptor back."""
@@ -125,7 +127,7 @@ class DiskFile:
             handle.users -= 1
             if handle.users == 0:
                 if handle.closed:
-                    _shut(handle)
+                    handle.file.close()
                 else:
                     _idle[handle] = None
 
@@ -210,14 +212,13 @@ def _most_open() -> int:
     return _MOST_OPEN if soft < 0 else max(min(_MOST_OPEN, soft // 4), 4)
 
 
-def _open(path: Path, flags: int) -> int:
+def _open(path: Path, *, writable: bool) -> FileIO:
     """Open a file, closing unused ones when there are too many."""
-    global _held  # noqa: PLW0603 (a count of this module's own)
     with _lock:
         _make_room(_most_open() - 1)
-        fd = at_any_cost(lambda: os.open(path, flags), path)
-        _held += 1
-        return fd
+        file = at_any_cost(lambda: FileIO(path, "r+" if writable else "r"), path)
+        _files.add(file)
+        return file
 
 
 def at_any_cost[T](call: Callable[[], T], path: Path) -> T:
@@ -260,12 +261,14 @@ def refused(error: OSError, what: str, path: Path) -> OSError:
 
 def _make_room(most: int) -> None:
     """Close idle descriptors until at most `most` are held, if that many can go."""
+    held = sum(not f.closed for f in _files)
     for handle in list(_idle):
-        if _held <= most:
+        if held <= most:
             return
         if _could_reopen(handle):
             _idle.pop(handle, None)
-            _shut(handle)
+            handle.file.close()
+            held -= 1
 
 
 def _could_reopen(handle: _Handle) -> bool:
@@ -278,22 +281,13 @@ def _could_reopen(handle: _Handle) -> bool:
 
 
 def _reopen(handle: _Handle) -> None:
-    fd = _open(handle.path, handle.flags)
-    found = Identity.of(fd)
-    handle.fd = fd
-    if handle.flags & os.O_RDWR:  # our own writes have changed size and time
+    handle.file = _open(handle.path, writable=handle.writable)
+    found = Identity.of(handle.file.fileno())
+    if handle.writable:  # our own writes have changed size and time
         found = handle.identity._replace(device=found.device, inode=found.inode)
     if found != handle.identity:
-        _shut(handle)
+        handle.file.close()
         raise _changed(handle.path, found, handle.identity)
-
-
-def _shut(handle: _Handle) -> None:
-    global _held  # noqa: PLW0603 (a count of this module's own)
-    fd, handle.fd = handle.fd, -1
-    if fd >= 0:
-        os.close(fd)
-        _held -= 1
 
 
 def _close(handle: _Handle) -> None:
@@ -301,7 +295,7 @@ def _close(handle: _Handle) -> None:
         handle.closed = True
         if handle.users == 0:
             _idle.pop(handle, None)
-            _shut(handle)
+            handle.file.close()
 
 
 def _changed(path: Path, found: Identity, known: Identity) -> SourceChangedError:

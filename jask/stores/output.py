@@ -14,6 +14,7 @@ import os
 import stat
 import weakref
 import zlib
+from io import FileIO
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ class OutputStore(RawStore):
         self,
         target: Path,
         file: DiskFile,
-        claimed: int,
+        claimed: FileIO,
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
         *,
@@ -134,19 +135,19 @@ def create_output(
     shape = checked_shape(shape, found.itemsize)
     target = _target(path)
     _remove_abandoned(target)
-    temporary, fd = _create(target)
+    temporary, claimed = _create(target)
     try:
         header = npy_header(shape, found)
         nbytes = len(header) + prod(shape) * found.itemsize
-        mappable = _allocate(fd, nbytes, target)
-        write_at(fd, memoryview(header), 0, temporary)
+        mappable = _allocate(claimed.fileno(), nbytes, target)
+        write_at(claimed.fileno(), memoryview(header), 0, temporary)
         file = DiskFile(temporary, writable=True)
         offset = len(header)
         return OutputStore(
-            target, file, fd, shape, found, offset=offset, mappable=mappable
+            target, file, claimed, shape, found, offset=offset, mappable=mappable
         )
     except BaseException:
-        _discard(temporary, fd, os.getpid())
+        _discard(temporary, claimed, os.getpid())
         raise
 
 
@@ -176,16 +177,15 @@ def _prefix(target: Path) -> str:
     return f".{name}."
 
 
-def _create(target: Path) -> tuple[Path, int]:
+def _create(target: Path) -> tuple[Path, FileIO]:
     """Make and lock the temporary file."""
-    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
     while True:
         name = f"{_prefix(target)}{unique_name()}{_SUFFIX}"
         temporary = target.with_name(name)
         try:
-            fd = at_any_cost(lambda: os.open(temporary, flags, 0o666), target)  # noqa: B023 (called at once)
-            if claim(fd, temporary):
-                return temporary, fd
+            file = at_any_cost(lambda: FileIO(temporary, "x+"), target)  # noqa: B023 (called at once)
+            if claim(file.fileno(), temporary):
+                return temporary, file
         except OSError as error:
             if error.errno not in _CLOSED:
                 raise
@@ -194,7 +194,7 @@ def _create(target: Path) -> tuple[Path, int]:
         except KeyboardInterrupt:  # that came when the file was just made
             temporary.unlink(missing_ok=True)
             raise
-        os.close(fd)
+        file.close()
 
 
 def _remove_abandoned(target: Path) -> None:
@@ -219,11 +219,11 @@ def _allocate(fd: int, nbytes: int, target: Path) -> bool:
         raise OSError(error.errno, msg, str(target)) from error
 
 
-def _discard(temporary: Path, fd: int, pid: int) -> None:
+def _discard(temporary: Path, claimed: FileIO, pid: int) -> None:
     """Remove the temporary file if it is still there, and unlock it."""
     if os.getpid() == pid:  # not in a child that was forked
         temporary.unlink(missing_ok=True)
-        os.close(fd)
+        claimed.close()
 
 
 def _copy_mode(old: Path, new: Path) -> None:

@@ -20,6 +20,7 @@ import threading
 import time
 import weakref
 from collections import deque
+from io import FileIO
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -184,18 +185,15 @@ _account = _Account()
 
 def _create(path: Path, nbytes: int) -> bool:
     """Make the file; return whether its space is allocated."""
-    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
-    fd = at_any_cost(lambda: os.open(path, flags, 0o600), path)
     try:
-        return allocate(fd, nbytes)
+        with at_any_cost(lambda: FileIO(path, "x+"), path) as file:
+            return allocate(file.fileno(), nbytes)
     except OSError as error:
         if error.errno == errno.EFBIG:
             raise ScratchFullError(error.errno, too_large(nbytes), str(path)) from error
         if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
             raise
         raise _disk_full(nbytes, path.parent) from error
-    finally:
-        os.close(fd)
 
 
 def _disk_full(nbytes: int, directory: Path) -> ScratchFullError:
@@ -213,7 +211,7 @@ def _remove(path: Path, nbytes: int, pid: int) -> None:
         _account.freed.append(nbytes)
 
 
-_directories: dict[tuple[Path, int], tuple[Path, int]] = {}
+_directories: dict[tuple[Path, int], tuple[Path, FileIO]] = {}
 """By base and process: this process's directory there, and its lock."""
 _directories_lock = threading.Lock()
 free_in_children(_directories_lock)
@@ -223,13 +221,15 @@ def _directory_in(base: Path) -> Path:
     """Return this process's directory under `base`, made when first asked for."""
     key = (base, os.getpid())
     with _directories_lock:
-        if key not in _directories or not _directories[key][0].is_dir():
+        if key in _directories and not _directories[key][0].is_dir():
+            _directories.pop(key)[1].close()
+        if key not in _directories:
             _remove_abandoned(base)
             _directories[key] = _make_directory(base)
         return _directories[key][0]
 
 
-def _make_directory(base: Path) -> tuple[Path, int]:
+def _make_directory(base: Path) -> tuple[Path, FileIO]:
     while True:
         try:
             made = Path(tempfile.mkdtemp(prefix=f"jask-{unique_name()}-", dir=base))
@@ -237,11 +237,10 @@ def _make_directory(base: Path) -> tuple[Path, int]:
             what = "no folder can be made for scratch; choose another `scratch_dir`"
             raise refused(error, what, base) from error
         lock = made / _LOCK_FILE
-        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
-        fd = at_any_cost(lambda: os.open(lock, flags, 0o600), lock)  # noqa: B023 (called at once)
-        if claim(fd, lock):
-            return made, fd
-        os.close(fd)
+        file = at_any_cost(lambda: FileIO(lock, "x+"), lock)  # noqa: B023 (called at once)
+        if claim(file.fileno(), lock):
+            return made, file
+        file.close()
 
 
 def _remove_abandoned(base: Path) -> None:
@@ -267,6 +266,7 @@ def _remove_if_abandoned(directory: Path, modified: float) -> None:
 
 @atexit.register
 def _remove_directories() -> None:
-    for (_, pid), (directory, _) in list(_directories.items()):
+    for (_, pid), (directory, lock) in list(_directories.items()):
         if pid == os.getpid():
             shutil.rmtree(directory, ignore_errors=True)
+            lock.close()

@@ -40,7 +40,7 @@ def test_a_file_without_permission_is_named(
     def refuse(path: Any, *_: Any) -> int:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(os, "open", refuse)  # root may read everything
+    monkeypatch.setattr("jask.stores._file.FileIO", refuse)  # root may read everything
     with pytest.raises(PermissionError, match=r"x\.npy"):
         open_store(path)
 

@@ -429,7 +429,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_destination(
     def refuse(path: Any, *_: Any) -> int:
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-    monkeypatch.setattr(os, "open", refuse)  # root may write everywhere
+    monkeypatch.setattr("jask.stores.output.FileIO", refuse)  # root may write anywhere
     with pytest.raises(PermissionError, match=r"made beside it.*x\.npy'$") as caught:
         create_output(tmp_path / "x.npy", (4,), "f8")
     assert caught.value.filename == str(tmp_path / "x.npy")
