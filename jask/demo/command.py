@@ -1,6 +1,7 @@
 """The demo from its options to its printed figures."""
 
 import argparse
+import math
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +17,16 @@ from jask.demo.data import DemoError, Split, grown_digits, own_data
 from jask.demo.extras import progress_bar
 from jask.demo.measure import PeakMemory, Phase, measured
 from jask.execute.ledger import RESERVE
+
+
+LEAST_BUDGET = 1_000_000
+"""Bytes with which every step of the demo runs."""
+
+_DIVERGED = (
+    "The loss of step {} is {}: the features must be finite numbers, of moderate size "
+    "once they are standardised. `jnp.sum(~jnp.isfinite(x), axis=0)` counts the others "
+    "in each column; fill or drop them first."
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +69,10 @@ def run_demo(options: argparse.Namespace) -> None:
 def _check(options: argparse.Namespace) -> None:
     if (options.data is None) != (options.labels is None):
         raise DemoError("--data and --labels belong together; give both or neither.")
+    budget = parse_size(options.budget)
+    if budget < LEAST_BUDGET:
+        msg = f"--budget must be at least 1MB; got {options.budget}, {budget} bytes."
+        raise DemoError(msg)
     if options.steps < 1:
         msg = f"--steps must be at least 1; got {options.steps}."
         raise DemoError(msg)
@@ -123,5 +138,7 @@ def _train(x: jask.DiskArray, split: Split, steps: int) -> train.Params:
         for number in range(1, steps + 1):
             params, velocity, value = train.step(params, velocity, x, split.labels)
             bar.write(f"step {number:3d}: loss {float(value):.4f}")
+            if not math.isfinite(value):
+                raise DemoError(_DIVERGED.format(number, float(value)))
             bar.update()
     return params

@@ -44,6 +44,7 @@ def test_kept_files_hold_the_predictions(tmp_path: Path):
         ["--steps", "0"],
         ["--size", "1GBB"],
         ["--budget", "-1"],
+        ["--budget", "40"],
         ["--data", "missing.npy", "--labels", "missing.npy"],
     ],
     ids=" ".join,
@@ -55,6 +56,18 @@ def test_bad_options_are_one_line_and_status_2(
     error = capsys.readouterr().err
     assert error.startswith("jask demo: ")
     assert error.count("\n") == 1
+
+
+def test_features_that_are_not_finite_end_the_training_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    x = np.random.default_rng(0).standard_normal((200, 3)).astype(np.float32)
+    x[3, 1] = np.nan
+    np.save(tmp_path / "X.npy", x)
+    np.save(tmp_path / "y.npy", np.arange(200) % 2)
+    own = ["--data", str(tmp_path / "X.npy"), "--labels", str(tmp_path / "y.npy")]
+    assert main(["demo", *own, "--steps", "15"]) == 2
+    assert "The loss of step 1 is nan" in capsys.readouterr().err
 
 
 def test_info_names_versions_and_budget(capsys: pytest.CaptureFixture[str]):
