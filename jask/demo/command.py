@@ -18,7 +18,6 @@ from jask.demo.extras import progress_bar
 from jask.demo.measure import PeakMemory, Phase, measured
 from jask.execute.ledger import RESERVE
 
-
 LEAST_BUDGET = 1_000_000
 """Bytes with which every step of the demo runs."""
 
