@@ -23,6 +23,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -331,11 +332,11 @@ def _clean(name: str, value: Any) -> Any:
         raise ConfigError(msg)
     if value is None and name not in {"memory_budget", "durable"}:
         return None
-    clean = {
+    clean: dict[str, Callable[[Any], Any]] = {
         "scratch_dir": _directory,
         "workers": _workers,
-        "progress": _flag,
-        "durable": _flag,
+        "progress": partial(_flag, "True, False or None"),
+        "durable": partial(_flag, "True or False"),
     }
     try:
         return clean.get(name, parse_size)(value)
@@ -364,8 +365,8 @@ def _workers(number: Any) -> int:
     return count
 
 
-def _flag(value: Any) -> bool:
+def _flag(choices: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        msg = f"It must be True, False or None; got {value!r}."
+        msg = f"It must be {choices}; got {value!r}."
         raise ConfigError(msg)
     return value

@@ -106,6 +106,7 @@ def test_settings_are_restored_after_an_exception():
         ({"workers": True}, "workers: The number of workers must be.*True"),
         ({"workers": 1.5}, "workers: The number of workers must be.*1.5"),
         ({"progress": 1}, "progress: It must be True, False or None; got 1"),
+        ({"durable": None}, "durable: It must be True or False; got None"),
         ({"scratch_dir": 3}, "scratch_dir: A directory must be a path; got 3"),
         ({"scratch_dir": "/no/such"}, "must exist; there is none at '/no/such'"),
         ({"memory": 1}, "A setting must be one of memory_budget, .*'memory'"),

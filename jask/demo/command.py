@@ -136,8 +136,9 @@ def _train(x: jask.DiskArray, split: Split, steps: int) -> train.Params:
     with progress_bar(steps, "training", "step") as bar:
         for number in range(1, steps + 1):
             params, velocity, value = train.step(params, velocity, x, split.labels)
-            bar.write(f"step {number:3d}: loss {float(value):.4f}")
-            if not math.isfinite(value):
-                raise DemoError(_DIVERGED.format(number, float(value)))
+            loss = float(value)
+            bar.write(f"step {number:3d}: loss {loss:.4f}")
+            if not math.isfinite(loss):
+                raise DemoError(_DIVERGED.format(number, loss))
             bar.update()
     return params

@@ -20,7 +20,6 @@ class Progress:
         self._start = time.monotonic()
         self._bar: Any = None
         self._wanted = sys.stderr.isatty() if show is None else show
-        self._after = 0.0 if show else SHOW_AFTER
         self._asked = bool(show)
 
     def advance(self) -> None:
@@ -29,10 +28,13 @@ class Progress:
             self._done += 1
             if not self._wanted:
                 return
-            if self._bar is None and time.monotonic() - self._start >= self._after:
+            if self._bar is None and (self._asked or self._is_long()):
                 self._bar = self._make()
             if self._bar is not None:
                 self._bar.update(self._done - self._bar.n)
+
+    def _is_long(self) -> bool:
+        return time.monotonic() - self._start > SHOW_AFTER
 
     def _make(self) -> Any:
         try:

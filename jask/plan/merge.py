@@ -95,11 +95,12 @@ class Merger:
 
         Where many axes lie side by side, all must fit one tile, with what is made.
         """
-        axes = sum(n > 1 for n in make_pass(roots, self.links).grid)
+        p = make_pass(roots, self.links)
+        axes = sum(n > 1 for n in p.grid)
         made = (o for r in roots for e in r.equations for o in e.outputs)
         if axes > MOST_AXES and 2 * sum(o.nbytes for o in made) > self.memory:
             return None
-        both = self._tile(roots, _bound(apart))
+        both = self._searched(p, _bound(apart))
         return both if self._cheaper(both, apart) else None
 
     def _cheaper(self, together: Pass, apart: Sequence[Pass]) -> bool:
@@ -107,10 +108,12 @@ class Merger:
             return False
         return together.seconds <= _bound(apart)
 
-    def _tile(self, roots: Sequence[Root], at_most: float = inf) -> Pass:
+    def _tile(self, roots: Sequence[Root]) -> Pass:
         if roots[0].kind == "stage":
             return stage_pass(roots[0], self.places, self.memory)
-        p = make_pass(roots, self.links)
+        return self._searched(make_pass(roots, self.links), inf)
+
+    def _searched(self, p: Pass, at_most: float) -> Pass:
         found = self.searches.find(p, self.places, self.limits, self.memory, at_most)
         return tiled(p, found)
 
@@ -127,7 +130,10 @@ def _merge_in_turn(
     found: list[Pass] = []
     for p in passes:
         both = join(found[-1], p) if found else None
-        found = [*found[:-1], both] if both else [*found, p]
+        if both is None:
+            found.append(p)
+        else:
+            found[-1] = both
     return found
 
 

@@ -96,10 +96,10 @@ class _Search:
     def run(self, at_most: float) -> Found:
         best: tuple[float, tuple[int, ...]] = (inf, ())
         starts = list(dict.fromkeys(self.starts()))
-        if at_most < inf:
-            starts.sort(key=self.score)
         if sum(n > 1 for n in self.p.grid) > MOST_AXES:
             best, starts = (self.score(self.p.grid), self.p.grid), []
+        elif at_most < inf:
+            starts.sort(key=self.score)
         for number, start in enumerate(starts):
             if number >= DESCENTS and best[0] > HOPELESS * at_most:
                 break

@@ -129,7 +129,8 @@ def _operands(var: Var, part: Box, most: int) -> list[Part] | None:
 def _parts(eqn: Equation, box: Box) -> list[Part]:
     need = RULES[eqn.name].need(eqn, box)
     pairs = zip(eqn.inputs, need.boxes, strict=True)
-    return list({(a, b): 0 for a, b in pairs if isinstance(a, Var) and b is not None})
+    found = ((a, b) for a, b in pairs if isinstance(a, Var) and b is not None)
+    return list(dict.fromkeys(found))
 
 
 def _kind(var: Var) -> str:

@@ -36,7 +36,7 @@ free_in_children(_lock)
 _idle: OrderedDict["_Handle", None] = OrderedDict()
 """Open handles that nobody is using, the one unused for longest first."""
 _files: weakref.WeakSet[FileIO] = weakref.WeakSet()
-"""Files open here, idle or in use."""
+"""Files open here, idle or in use; one whose closing was interrupted may linger."""
 
 
 class Identity(NamedTuple):
@@ -127,7 +127,7 @@ class DiskFile:
             handle.users -= 1
             if handle.users == 0:
                 if handle.closed:
-                    handle.file.close()
+                    _shut(handle)
                 else:
                     _idle[handle] = None
 
@@ -261,14 +261,12 @@ def refused(error: OSError, what: str, path: Path) -> OSError:
 
 def _make_room(most: int) -> None:
     """Close idle descriptors until at most `most` are held, if that many can go."""
-    held = sum(not f.closed for f in _files)
     for handle in list(_idle):
-        if held <= most:
+        if len(_files) <= most:
             return
         if _could_reopen(handle):
             _idle.pop(handle, None)
-            handle.file.close()
-            held -= 1
+            _shut(handle)
 
 
 def _could_reopen(handle: _Handle) -> bool:
@@ -286,8 +284,13 @@ def _reopen(handle: _Handle) -> None:
     if handle.writable:  # our own writes have changed size and time
         found = handle.identity._replace(device=found.device, inode=found.inode)
     if found != handle.identity:
-        handle.file.close()
+        _shut(handle)
         raise _changed(handle.path, found, handle.identity)
+
+
+def _shut(handle: _Handle) -> None:
+    handle.file.close()
+    _files.discard(handle.file)
 
 
 def _close(handle: _Handle) -> None:
@@ -295,7 +298,7 @@ def _close(handle: _Handle) -> None:
         handle.closed = True
         if handle.users == 0:
             _idle.pop(handle, None)
-            handle.file.close()
+            _shut(handle)
 
 
 def _changed(path: Path, found: Identity, known: Identity) -> SourceChangedError:

@@ -14,6 +14,7 @@ import os
 import stat
 import weakref
 import zlib
+from functools import partial
 from io import FileIO
 from math import prod
 from pathlib import Path
@@ -183,7 +184,7 @@ def _create(target: Path) -> tuple[Path, FileIO]:
         name = f"{_prefix(target)}{unique_name()}{_SUFFIX}"
         temporary = target.with_name(name)
         try:
-            file = at_any_cost(lambda: FileIO(temporary, "x+"), target)  # noqa: B023 (called at once)
+            file = at_any_cost(partial(FileIO, temporary, "x+"), target)
             if claim(file.fileno(), temporary):
                 return temporary, file
         except OSError as error:

@@ -20,6 +20,7 @@ import threading
 import time
 import weakref
 from collections import deque
+from functools import partial
 from io import FileIO
 from math import prod
 from pathlib import Path
@@ -237,7 +238,7 @@ def _make_directory(base: Path) -> tuple[Path, FileIO]:
             what = "no folder can be made for scratch; choose another `scratch_dir`"
             raise refused(error, what, base) from error
         lock = made / _LOCK_FILE
-        file = at_any_cost(lambda: FileIO(lock, "x+"), lock)  # noqa: B023 (called at once)
+        file = at_any_cost(partial(FileIO, lock, "x+"), lock)
         if claim(file.fileno(), lock):
             return made, file
         file.close()

@@ -8,6 +8,7 @@ is kept apart from the next one, in all kernels.
 """
 
 from jask.trace.ir import Atom, Equation, Program, Var
+from jask.trace.simplify import producer_of
 
 __all__ = ["fence_compared"]
 
@@ -22,29 +23,23 @@ def fence_compared(program: Program) -> Program:
     """Mark what leads to values that are compared with their extremes, in place."""
     for eqn in program.equations:
         if eqn.name == "eq":
-            origins = [_origin(atom) for atom in eqn.inputs]
-            extremes = [e for e in origins if e is not None and e.name in _EXTREMES]
-            for atom in (a for e in extremes for a in (e.inputs[0], *eqn.inputs)):
-                _fence(atom)
+            for extreme in filter(None, map(_extreme, eqn.inputs)):
+                _fence([extreme.inputs[0], *eqn.inputs])
     return program
 
 
-def _origin(atom: Atom) -> Equation | None:
-    """Return what makes a value that is only moved."""
-    eqn = _producer(atom)
-    while eqn is not None and eqn.name in _MOVES:
-        eqn = _producer(eqn.inputs[0])
-    return eqn
+def _extreme(atom: Atom) -> Equation | None:
+    """Return the equation of which a value is the moved result, if it is an extreme."""
+    while moved := producer_of(atom, *_MOVES):
+        atom = moved.inputs[0]
+    return producer_of(atom, *_EXTREMES)
 
 
-def _producer(atom: Atom) -> Equation | None:
-    return atom.producer if isinstance(atom, Var) else None
-
-
-def _fence(atom: Atom) -> None:
-    left = [atom]
+def _fence(left: list[Atom]) -> None:
+    """Mark all that leads to these."""
     while left:
-        eqn = _producer(left.pop())
+        atom = left.pop()
+        eqn = atom.producer if isinstance(atom, Var) else None
         if eqn is not None and not eqn.fenced:
             eqn.fenced = True
             left += eqn.inputs
